@@ -14,7 +14,7 @@ async function run() {
   enableCompileCache()
   const inCheckout = existsSync(new URL('src/main.ts', import.meta.url))
   resolveToThisCopy(inCheckout)
-  const { main } = await import(inCheckout ? './src/main.ts' : './dist/main.js')
+  const { main } = await (inCheckout ? import('./src/main.ts') : import('./dist/main.js'))
   process.exitCode = await main(process.argv.slice(2))
 }
 
