@@ -1,0 +1,35 @@
+/** Base of every error a person or a program may route on. `code` is a closed union per area. */
+export class HarnessError<Code extends string = string> extends Error {
+  static {
+    this.prototype.name = 'HarnessError'
+  }
+
+  readonly code: Code
+
+  constructor(code: Code, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.code = code
+  }
+}
+
+export type KernelErrorCode =
+  /** An effect was made on a plugin that is being or has been disposed. */
+  | 'INACTIVE_EFFECT'
+  | 'DUPLICATE_SERVICE'
+  /** A service was read, or waited for, that nobody provides. */
+  | 'MISSING_SERVICE'
+  | 'INVALID_PLUGIN'
+  | 'INVALID_CONFIG'
+  /** `next()` was called while an earlier call of the same listener had not settled. */
+  | 'NEXT_OPEN'
+
+export class KernelError extends HarnessError<KernelErrorCode> {
+  static {
+    this.prototype.name = 'KernelError'
+  }
+}
+
+/** One error from many: the only one itself, else an AggregateError in the order given. */
+export function joinErrors(errors: readonly unknown[], message: string): unknown {
+  return errors.length === 1 ? errors[0] : new AggregateError(errors, message)
+}

@@ -1,0 +1,17 @@
+/** Plugins, services, reversible effects and events; knows nothing of agents. See docs/decisions/kernel.md. */
+export * from './context.ts'
+export * from './errors.ts'
+export * from './events.ts'
+export * from './service.ts'
+export { Fiber } from './fiber.ts'
+export type { FiberReport, FiberState } from './fiber.ts'
+export type { AsyncDisposer, Disposer } from './effect.ts'
+export type {
+  ConfigSchema,
+  Inject,
+  Plugin,
+  PluginClass,
+  PluginFunction,
+  PluginObject,
+  SetupResult,
+} from './plugin.ts'
