@@ -1,0 +1,108 @@
+import { execFileSync } from 'node:child_process'
+import { cpSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { build } from 'esbuild'
+import type { BuildOptions } from 'esbuild'
+
+interface Manifest {
+  name: string
+  exports: Record<string, { 'dsh-source': string; default: string }>
+  dependencies?: Record<string, string>
+  optionalDependencies?: Record<string, string>
+}
+
+/** A module that a package's `exports` opens, with any pattern written out. */
+interface PublicModule {
+  specifier: string
+  source: string
+  /** Where it goes below dist, without extension. */
+  out: string
+}
+
+const packages = join(import.meta.dirname, '../packages')
+const libraries = ['protocol', 'harness']
+
+for (const name of [...libraries, 'cli'])
+  rmSync(join(packages, name, 'dist'), { recursive: true, force: true })
+await Promise.all([...libraries.map(bundleLibrary), bundleCommand()])
+emitTypes()
+
+/** A library leaves its dependencies outside, for a consumer to share. */
+async function bundleLibrary(name: string): Promise<void> {
+  const entries = publicModules(name).map(({ out, source }) => [out, source])
+  await bundle(name, { entryPoints: Object.fromEntries(entries), packages: 'external' })
+}
+
+/** The command holds all but the dependencies it names, and every module that a plugin may ask it for. */
+async function bundleCommand(): Promise<void> {
+  const { dependencies, optionalDependencies } = manifestOf('cli')
+  const entries = libraries.flatMap(publicModules).map(({ specifier, source }) => [specifier, source])
+  await bundle('cli', {
+    entryPoints: { main: join(packages, 'cli/src/main.ts'), ...Object.fromEntries(entries) },
+    external: Object.keys({ ...dependencies, ...optionalDependencies }),
+    // CommonJS dependencies load the built-ins through it.
+    banner: {
+      js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url)",
+    },
+  })
+}
+
+async function bundle(name: string, options: BuildOptions): Promise<void> {
+  await build({
+    ...options,
+    outdir: join(packages, name, 'dist'),
+    chunkNames: 'chunks/[hash]',
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node22.19',
+    conditions: ['dsh-source'],
+    mainFields: ['module', 'main'],
+    logLevel: 'warning',
+  })
+}
+
+/** One program for all packages: it is the one that `npm run typecheck` checks. */
+function emitTypes(): void {
+  const out = mkdtempSync(join(tmpdir(), 'dsh-types-'))
+  const options = [
+    '--noEmit',
+    'false',
+    '--declaration',
+    '--emitDeclarationOnly',
+    '--rootDir',
+    '.',
+    '--outDir',
+    out,
+  ]
+  execFileSync('tsc', options, { cwd: join(packages, '..'), stdio: 'inherit' })
+  for (const name of libraries) {
+    const filter = (file: string): boolean => !file.endsWith('.test.d.ts')
+    cpSync(join(out, 'packages', name, 'src'), join(packages, name, 'dist'), { recursive: true, filter })
+  }
+  rmSync(out, { recursive: true })
+}
+
+function publicModules(name: string): PublicModule[] {
+  const manifest = manifestOf(name)
+  return Object.entries(manifest.exports).flatMap(([subpath, target]) => {
+    const pattern = target['dsh-source']
+    const [before = '', after = ''] = pattern.split('*')
+    const files = globSync(pattern, { cwd: join(packages, name), exclude: ['**/*.test.ts'] })
+    if (files.length === 0) throw new Error(`${manifest.name} exports ${subpath}, but there is no ${pattern}`)
+    return files.map(file => {
+      const star = file.slice(before.length - './'.length, file.length - after.length)
+      return {
+        specifier: `${manifest.name}${subpath.slice(1)}`.replace('*', star),
+        source: join(packages, name, file),
+        out: target.default.slice('./dist/'.length, -'.js'.length).replace('*', star),
+      }
+    })
+  })
+}
+
+function manifestOf(name: string): Manifest {
+  return JSON.parse(readFileSync(join(packages, name, 'package.json'), 'utf8')) as Manifest
+}
