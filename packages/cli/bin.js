@@ -5,7 +5,7 @@ import * as module from 'node:module'
 import { constants, homedir } from 'node:os'
 
 const [major, minor] = process.versions.node.split('.').map(Number)
-if (major > 22 || (major === 22 && minor >= 19)) await run()
+if (module.registerHooks && (major > 22 || minor >= 19)) await run()
 else await startNewerNode()
 
 async function run() {
