@@ -164,6 +164,11 @@ export class Fiber implements EffectOwner, PromiseLike<void> {
     return runs && [...this.#owners.values()].includes(owner)
   }
 
+  /** Whether the plugin, or one around it, was last loaded with a service of `owner`. */
+  wasLoadedOn(owner: Fiber): boolean {
+    return [...this.#owners.values()].includes(owner) || (this.parent?.wasLoadedOn(owner) ?? false)
+  }
+
   /** Throws INACTIVE_EFFECT unless the plugin is loading or active. */
   assertActive(what: string): void {
     if (this.#state === 'active' || this.#state === 'loading') return

@@ -41,14 +41,13 @@ export class Registry {
     }
   }
 
-  /** What `reader` may use: of an owner that is active or ending, or of one that `reader` is part of. */
+  /** What `reader` may use: of an active owner, of one it is part of, or of one that ends and it was loaded on. */
   read(key: string, realm: symbol | undefined, reader: Fiber): unknown {
     const slot = this.#slots.get(key)?.get(realm)
     if (slot === undefined) return undefined
-    const { state } = slot.owner
-    return state === 'active' || state === 'unloading' || reader.isWithin(slot.owner)
-      ? slot.service
-      : undefined
+    const { owner, service } = slot
+    const isOpen = owner.state === 'active' || (owner.state === 'unloading' && reader.wasLoadedOn(owner))
+    return isOpen || reader.isWithin(owner) ? service : undefined
   }
 
   /** The fiber a dependent would stand on now, undefined while there is none. */
