@@ -68,8 +68,14 @@ function resolveToThisCopy(inCheckout) {
 }
 
 async function startNewerNode() {
+  const newer = newerNode()
+  if (!newer) {
+    const found = process.versions.node
+    process.stderr.write(`dsh needs Node 22.19 or newer, found ${found}; get it from https://nodejs.org\n`)
+    process.exit(2)
+  }
   const { spawn } = await import('node:child_process')
-  const child = spawn(newerNode(), [...process.execArgv, ...process.argv.slice(1)], {
+  const child = spawn(newer, [...process.execArgv, ...process.argv.slice(1)], {
     stdio: ['inherit', 'inherit', 'inherit', 'pipe'],
     env: { ...process.env, DSH_WRAPPER_FD: '3' },
   })
@@ -79,16 +85,13 @@ async function startNewerNode() {
   child.on('exit', (code, signal) => process.exit(signal ? 128 + constants.signals[signal] : code))
 }
 
-/** The binary of the npm package `node`, which a checkout installs. */
+/** The binary of the npm package `node`, which a checkout installs; none where that is the one too old. */
 function newerNode() {
+  if (process.env.DSH_WRAPPER_FD) return undefined
   const require = module.createRequire(import.meta.url)
   try {
     return require.resolve(`node/${require('node/package.json').bin.node}`)
   } catch {
-    const found = process.versions.node
-    process.stderr.write(
-      `dsh needs Node 22.19 or newer, found ${found}; install it from https://nodejs.org\n`,
-    )
-    process.exit(2)
+    return undefined
   }
 }

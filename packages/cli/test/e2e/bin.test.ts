@@ -158,12 +158,19 @@ test('a death by signal is passed on', async t => {
 })
 
 test('without a newer Node one line says what to install', { skip: !old }, async t => {
+  const line = /^dsh needs Node 22\.19 or newer, found \S+; get it from \S+\n$/
   const { root, run } = setup(t)
   rmSync(join(root, 'node_modules'), { recursive: true })
-  const { code, stdout, stderr } = await run(old ?? '', 'exit', '0')
-  assert.equal(code, 2)
-  assert.equal(stdout, '')
-  assert.match(stderr, /^dsh needs Node 22\.19 or newer, found \S+; install it from \S+\n$/)
+  const missing = await run(old ?? '', 'exit', '0')
+  assert.deepEqual([missing.code, missing.stdout], [2, ''])
+  assert.match(missing.stderr, line)
+
+  mkdirSync(join(root, 'node_modules/node'), { recursive: true })
+  writeFileSync(join(root, 'node_modules/node/package.json'), '{"bin":{"node":"node"}}')
+  symlinkSync(old ?? '', join(root, 'node_modules/node/node'))
+  const tooOld = await run(old ?? '', 'exit', '0')
+  assert.equal(tooOld.code, 2)
+  assert.match(tooOld.stderr, line)
 })
 
 test('the compile cache lives in the home, which only its owner reads', async t => {
