@@ -1,0 +1,2 @@
+/** What tests of plugins and apps are made with. */
+export * from './mock-provider.ts'
