@@ -95,8 +95,11 @@ export class Context {
   plugin(plugin: Plugin<never, never>, config?: unknown, options: PluginOptions = {}): Fiber {
     const definition = toDefinition(plugin)
     this.fiber.assertActive(`mount plugin "${definition.name}"`)
-    const context = (fiber: Fiber): Context => new Context(this, fiber)
-    return Fiber.mount(definition, { parent: this.fiber, config, context }, options)
+    return Fiber.mount(
+      definition,
+      { parent: this.fiber, config, context: fiber => this.below(fiber) },
+      options,
+    )
   }
 
   /** Runs `callback` while all of `inject` is there: a plugin without a name. */
@@ -163,6 +166,11 @@ export class Context {
   /** The same plugin's context, tagged with `scope`. */
   extend(options: { readonly scope?: object } = {}): Context {
     return new Context(this, this.fiber, options)
+  }
+
+  /** The context of another plugin mounted here. Used by those who mount; not for plugins. */
+  below(fiber: Fiber): Context {
+    return new Context(this, fiber)
   }
 
   /** A context in which `key` is looked up in a realm of its own, or in the one that `label` names. */

@@ -306,7 +306,7 @@ export class Fiber implements EffectOwner, PromiseLike<void> {
     const dependents = this.#registry.dependentsOf(this).filter(fiber => !this.isWithin(fiber))
     for (const fiber of dependents) fiber.settle()
     const waiting = dependents.filter(fiber => fiber.#busy)
-    return waiting.length === 0 ? undo() : Promise.all(waiting.map(fiber => fiber.#quiet())).then(undo)
+    return waiting.length === 0 ? undo() : Promise.all(waiting.map(fiber => fiber.settled())).then(undo)
   }
 
   /** Disposes all effects, last first; never throws: what fails is reported and kept for `dispose`. */
@@ -359,7 +359,8 @@ export class Fiber implements EffectOwner, PromiseLike<void> {
     return false
   }
 
-  async #quiet(): Promise<void> {
+  /** Resolves when no step is running; the plugin may still wait for services. */
+  async settled(): Promise<void> {
     while (this.#busy) await this.#change.promise
   }
 
@@ -367,7 +368,7 @@ export class Fiber implements EffectOwner, PromiseLike<void> {
     this.#waiters++
     try {
       for (;;) {
-        await this.#quiet()
+        await this.settled()
         if (this.#state === 'failed') throw this.error
         if (this.#state === 'active' || this.#state === 'disposed') return
         if (this.#waits) {
@@ -377,7 +378,7 @@ export class Fiber implements EffectOwner, PromiseLike<void> {
         // Another plugin that is just loading may still provide what is missing.
         const loading = [...this.#registry.busy].find(fiber => !this.isWithin(fiber))
         if (loading === undefined) throw this.#missingError()
-        await loading.#quiet()
+        await loading.settled()
       }
     } finally {
       this.#waiters--

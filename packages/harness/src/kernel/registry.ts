@@ -1,5 +1,6 @@
 import { KernelError } from './errors.ts'
 import type { Fiber } from './fiber.ts'
+import { nearest } from './nearest.ts'
 
 interface Slot {
   readonly service: unknown
@@ -61,13 +62,12 @@ export class Registry {
     throw new KernelError('MISSING_SERVICE', `service "${key}" is not provided${this.hint(key)}`)
   }
 
-  /** `; did you mean "x"?`, or nothing. */
+  /** `; did you mean "x"?` for a key that somebody provides, or nothing. */
   hint(key: string): string {
-    const near = [...this.#slots].filter(([, realms]) => realms.size > 0).map(([other]) => other)
-    const best = near
-      .filter(other => distance(key, other) <= 2)
-      .sort((a, b) => distance(key, a) - distance(key, b))[0]
-    return best === undefined ? '' : `; did you mean "${best}"?`
+    return nearest(
+      key,
+      [...this.#slots].filter(([, realms]) => realms.size > 0).map(([other]) => other),
+    )
   }
 
   watch(fiber: Fiber, keys: readonly string[]): void {
@@ -100,18 +100,4 @@ export class Registry {
     }
     return [...found]
   }
-}
-
-/** Edit distance, for hints. */
-function distance(a: string, b: string): number {
-  let previous = Array.from({ length: b.length + 1 }, (_, index) => index)
-  for (let i = 1; i <= a.length; i++) {
-    const row = [i]
-    for (let j = 1; j <= b.length; j++) {
-      const change = (previous[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1)
-      row.push(Math.min(change, (previous[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1))
-    }
-    previous = row
-  }
-  return previous[b.length] ?? 0
 }

@@ -1,0 +1,19 @@
+import { HarnessError } from '../errors.ts'
+
+export type LoaderErrorCode =
+  /** A composition file cannot be read or is not YAML. */
+  | 'INVALID_COMPOSITION'
+  /** A row has a wrong form. */
+  | 'INVALID_ROW'
+  /** A module cannot be found, takes too long, or holds no plugin. */
+  | 'UNLOADABLE_PLUGIN'
+  /** A change was refused and undone; the cause tells why. */
+  | 'CHANGE_REFUSED'
+  /** A change was asked for from inside another one. */
+  | 'NESTED_CHANGE'
+
+export class LoaderError extends HarnessError<LoaderErrorCode> {
+  static {
+    this.prototype.name = 'LoaderError'
+  }
+}

@@ -1,0 +1,10 @@
+/** Compositions: which plugins run, read from layered YAML files, changed and reloaded while they run. */
+export { Composition } from './composition.ts'
+export type { CompositionOptions } from './composition.ts'
+export { compose } from './compose.ts'
+export { LoaderError } from './errors.ts'
+export type { LoaderErrorCode } from './errors.ts'
+export { Loader } from './loader.ts'
+export type { LoaderOptions, RowReport } from './loader.ts'
+export { parseRows } from './row.ts'
+export type { Row, RowPatch } from './row.ts'

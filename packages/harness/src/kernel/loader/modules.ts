@@ -1,0 +1,130 @@
+import { registerHooks } from 'node:module'
+import type { ResolveFnOutput, ResolveHookContext } from 'node:module'
+import { fileURLToPath } from 'node:url'
+import { LoaderError } from './errors.ts'
+import { pluginOf } from './plugin-of.ts'
+
+export interface LoadedPlugin {
+  readonly plugin: object
+  /** The file it came from; absent for built-in plugins. */
+  readonly url?: string
+}
+
+export interface ModulesOptions {
+  /** Gives a plugin that needs no file, or undefined. */
+  readonly builtin?: ((name: string) => object | Promise<object> | undefined) | undefined
+  /** How long a module may take to load. */
+  readonly timeoutMs?: number
+}
+
+const request = 'dsh-plugin:'
+
+/**
+ * Loads plugin modules and knows who imports whom, so that a changed file can be loaded again.
+ *
+ * Node keeps every module it has loaded; a new version is a new URL, and the old one stays in memory. That is fine for
+ * development and the reason why nothing reloads by itself. Files below node_modules are never loaded again.
+ */
+export class Modules {
+  readonly #options: ModulesOptions
+  readonly #importers = new Map<string, Set<string>>()
+  readonly #versions = new Map<string, number>()
+  readonly #requests = new Map<string, { readonly name: string; readonly base: string }>()
+  readonly #urls = new Map<string, string>()
+  #hooks: { deregister(): void } | undefined
+  #version = 0
+
+  constructor(options: ModulesOptions = {}) {
+    this.#options = options
+  }
+
+  /** Throws UNLOADABLE_PLUGIN with the reason. */
+  async load(name: string, base: string | undefined): Promise<LoadedPlugin> {
+    const isPath = name.startsWith('.') || name.startsWith('/') || name.startsWith('file:')
+    const builtin = isPath ? undefined : await this.#options.builtin?.(name)
+    if (builtin !== undefined) return { plugin: builtin }
+    if (base === undefined) throw unloadable(name, 'there is no built-in plugin of that name')
+    this.#hooks ??= registerHooks({
+      resolve: (specifier, context, next) => this.#resolve(specifier, context, next),
+    })
+    const id = `${request}${++this.#version}`
+    this.#requests.set(id, { name, base })
+    try {
+      const module: unknown = await withTimeout(import(id), this.#options.timeoutMs ?? 10_000)
+      const url = this.#urls.get(id)
+      return { plugin: pluginOf(module as Record<string, unknown>), ...(url !== undefined && { url }) }
+    } catch (cause) {
+      throw unloadable(name, cause instanceof Error ? cause.message : String(cause), cause)
+    } finally {
+      this.#requests.delete(id)
+      this.#urls.delete(id)
+    }
+  }
+
+  /** `url` and every loaded file that imports it, near or far. Empty for a file nobody imported. */
+  dependentsOf(url: string): Set<string> {
+    const found = new Set<string>()
+    const visit = [url]
+    for (let next = visit.pop(); next !== undefined; next = visit.pop()) {
+      const importers = this.#importers.get(next)
+      if (importers === undefined || found.has(next)) continue
+      found.add(next)
+      visit.push(...importers)
+    }
+    return found
+  }
+
+  /** Every file that was loaded and may be loaded again. */
+  paths(): string[] {
+    return [...this.#importers.keys()].map(url => fileURLToPath(url))
+  }
+
+  /** Makes the next load of each of `urls` read the file again. */
+  renew(urls: Iterable<string>): void {
+    const version = ++this.#version
+    for (const url of urls) this.#versions.set(url, version)
+  }
+
+  dispose(): void {
+    this.#hooks?.deregister()
+    this.#hooks = undefined
+  }
+
+  #resolve(
+    specifier: string,
+    context: ResolveHookContext,
+    next: (specifier: string, context?: Partial<ResolveHookContext>) => ResolveFnOutput,
+  ): ResolveFnOutput {
+    const wanted = this.#requests.get(specifier)
+    const parent = plain(wanted?.base ?? context.parentURL ?? '')
+    const result =
+      wanted === undefined ? next(specifier, context) : next(wanted.name, { ...context, parentURL: parent })
+    const url = plain(result.url)
+    if (wanted !== undefined) this.#urls.set(specifier, url)
+    const isOurs = wanted !== undefined || this.#importers.has(parent)
+    if (!isOurs || !url.startsWith('file:') || url.includes('/node_modules/')) return result
+    const importers = this.#importers.get(url) ?? new Set()
+    this.#importers.set(url, importers)
+    if (wanted === undefined) importers.add(parent)
+    const version = this.#versions.get(url)
+    return version === undefined ? result : { ...result, url: `${url}?v=${version}` }
+  }
+}
+
+function plain(url: string): string {
+  return url.replace(/\?v=\d+$/, '')
+}
+
+function unloadable(name: string, reason: string, cause?: unknown): LoaderError {
+  return new LoaderError('UNLOADABLE_PLUGIN', `plugin "${name}" cannot be loaded: ${reason}`, { cause })
+}
+
+async function withTimeout<T>(work: Promise<T>, ms: number): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => reject(new Error(`its module did not load within ${ms} ms`)), ms)
+  try {
+    return await Promise.race([work, promise])
+  } finally {
+    clearTimeout(timer)
+  }
+}
