@@ -7,7 +7,7 @@ import type {
   StreamChunk,
   ToolSchema,
 } from '@dsh/protocol'
-import type { RetryPolicy } from './retry.ts'
+import type { RetryPolicy, RetryPolicySettings } from './retry.ts'
 
 /** One whole model request. Loop-built ones are frozen: everything in them can be rebuilt from the log. */
 export interface GenerateOptions extends LlmCallConfig {
@@ -57,10 +57,14 @@ export interface AdapterCall {
  * error or aborted; `options.signal` must end it promptly.
  */
 export abstract class LlmAdapter {
+  /** Above 0: deltas of one block that come within so many milliseconds are joined before anyone sees them. */
+  readonly coalesceMs?: number
+
+  /** Ends with its first finish chunk; the runtime closes it there. */
   abstract stream(options: GenerateOptions): AsyncIterable<StreamChunk>
 
   providerInfo?(provider: string): LlmProviderInfo
-  providerRetryPolicy?(provider: string): Partial<RetryPolicy> | undefined
+  providerRetryPolicy?(provider: string): RetryPolicySettings | undefined
   /** For pickers only: a model that is missing here may still be asked for. */
   listModels?(provider: string): readonly LlmResolvedModelInfo[] | Promise<readonly LlmResolvedModelInfo[]>
   resolveModel(provider: string, model: string, _signal?: AbortSignal): Promise<LlmResolvedModelInfo> {

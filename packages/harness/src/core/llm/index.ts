@@ -1,0 +1,20 @@
+/** Messages, the stream protocol, failures, and the registry through which every model request goes. */
+export * from './adapter.ts'
+export { BlockAssembler } from './assembler.ts'
+export { callConfigEquals } from './call.ts'
+export { adoptChunk } from './chunk.ts'
+export * from './directory.ts'
+export { LlmError, toLlmFailure } from './failure.ts'
+export type { LlmFailureCode } from './failure.ts'
+export { isLoopRequest, markLoopRequest } from './loop-request.ts'
+export {
+  createAssistantMessage,
+  createMessage,
+  createToolResultMessage,
+  createUserMessage,
+} from './message.ts'
+export type { MessageParts, ToolResultParts } from './message.ts'
+export { defaultRetryPolicy, MAX_TIMER_DELAY_MS, resolveRetryPolicy, retryDelayMs } from './retry.ts'
+export type { AlwaysRetryPolicy, NormalRetryPolicy, RetryPolicy, RetryPolicySettings } from './retry.ts'
+export * from './runtime.ts'
+export { imagePlaceholder } from './wire-request.ts'
