@@ -3,9 +3,13 @@ export * from './adapter.ts'
 export { BlockAssembler } from './assembler.ts'
 export { callConfigEquals } from './call.ts'
 export { adoptChunk } from './chunk.ts'
+export { classifyFailure } from './classify.ts'
+export type { ProviderFailure } from './classify.ts'
 export * from './directory.ts'
 export { LlmError, toLlmFailure } from './failure.ts'
 export type { LlmFailureCode } from './failure.ts'
+export { IdleWatchdog, idleWatchdog } from './idle-watchdog.ts'
+export type { IdleWatchdogOptions } from './idle-watchdog.ts'
 export { isLoopRequest, markLoopRequest } from './loop-request.ts'
 export {
   createAssistantMessage,
@@ -14,6 +18,8 @@ export {
   createUserMessage,
 } from './message.ts'
 export type { MessageParts, ToolResultParts } from './message.ts'
+export { checkProjection } from './projection.ts'
+export type { ProjectionProblem, ProjectionProblemCode } from './projection.ts'
 export { defaultRetryPolicy, MAX_TIMER_DELAY_MS, resolveRetryPolicy, retryDelayMs } from './retry.ts'
 export type { AlwaysRetryPolicy, NormalRetryPolicy, RetryPolicy, RetryPolicySettings } from './retry.ts'
 export * from './runtime.ts'

@@ -1,0 +1,92 @@
+import type { CallId, Message, ToolCallBlock } from '@dsh/protocol'
+
+export type ProjectionProblemCode =
+  /** A call that the messages right behind it do not answer. */
+  | 'UNANSWERED_CALL'
+  /** A second answer to the same call. */
+  | 'ANSWERED_TWICE'
+  /** An answer to a call that is not right before it. */
+  | 'ANSWER_WITHOUT_CALL'
+  /** Two calls of one message under one id. */
+  | 'CALL_ID_TWICE'
+  | 'EMPTY_ASSISTANT_MESSAGE'
+  | 'ARGUMENTS_NOT_AN_OBJECT'
+
+export interface ProjectionProblem {
+  readonly code: ProjectionProblemCode
+  /** Position of the message at fault. */
+  readonly index: number
+  readonly callId?: CallId
+}
+
+/**
+ * What a strict provider would refuse in a history, in order; empty where there is nothing.
+ *
+ * It only looks: what must be mended is mended where an adapter encodes the request.
+ */
+export function checkProjection(messages: readonly Message[]): readonly ProjectionProblem[] {
+  const problems: ProjectionProblem[] = []
+  let open: OpenCalls | undefined
+  for (const [index, message] of messages.entries()) {
+    if (message.role === 'user' && message.content.some(block => block.type === 'tool-result')) {
+      problems.push(...checkAnswers(message, index, open))
+      continue
+    }
+    problems.push(...unanswered(open))
+    open = undefined
+    if (message.role !== 'assistant') continue
+    const calls = message.content.filter(block => block.type === 'tool-call')
+    if (calls.length > 0) open = { index, waiting: new Set(calls.map(call => call.id)), answered: new Set() }
+    problems.push(...checkAssistant(message, index, calls))
+  }
+  return [...problems, ...unanswered(open)]
+}
+
+interface OpenCalls {
+  readonly index: number
+  readonly waiting: Set<CallId>
+  readonly answered: Set<CallId>
+}
+
+function checkAnswers(message: Message, index: number, open: OpenCalls | undefined): ProjectionProblem[] {
+  const problems: ProjectionProblem[] = []
+  for (const block of message.content) {
+    if (block.type !== 'tool-result') continue
+    const callId = block.toolCallId
+    if (open?.waiting.delete(callId)) open.answered.add(callId)
+    else if (open?.answered.has(callId)) problems.push({ code: 'ANSWERED_TWICE', index, callId })
+    else problems.push({ code: 'ANSWER_WITHOUT_CALL', index, callId })
+  }
+  return problems
+}
+
+function unanswered(open: OpenCalls | undefined): ProjectionProblem[] {
+  if (open === undefined) return []
+  return [...open.waiting].map(callId => ({ code: 'UNANSWERED_CALL', index: open.index, callId }))
+}
+
+function checkAssistant(
+  message: Message,
+  index: number,
+  calls: readonly ToolCallBlock[],
+): ProjectionProblem[] {
+  const problems: ProjectionProblem[] = []
+  const isEmpty = message.content.every(block => block.type === 'text' && block.text === '')
+  if (isEmpty) problems.push({ code: 'EMPTY_ASSISTANT_MESSAGE', index })
+  const ids = new Set<CallId>()
+  for (const { id, arguments: raw } of calls) {
+    if (ids.has(id)) problems.push({ code: 'CALL_ID_TWICE', index, callId: id })
+    ids.add(id)
+    if (!isJsonObject(raw)) problems.push({ code: 'ARGUMENTS_NOT_AN_OBJECT', index, callId: id })
+  }
+  return problems
+}
+
+function isJsonObject(text: string): boolean {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+  } catch {
+    return false
+  }
+}
