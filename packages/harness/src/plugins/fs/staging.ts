@@ -1,0 +1,95 @@
+import { randomUUID } from 'node:crypto'
+import type { BigIntStats } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { chmod, chown, close, fstat, link, lstat, mkdir, open, rename, rm, sync, writeAll } from './calls.ts'
+import { FsError } from './errors.ts'
+import { hasCode } from './failure.ts'
+
+export interface Publication {
+  readonly path: string
+  readonly displayPath: string
+  readonly content: Uint8Array
+  /** The file to replace; its mode is kept, and its owner where the system allows it. Undefined = make a new one. */
+  readonly replaces: BigIntStats | undefined
+  readonly maker: { readonly pid: number; readonly umask: number }
+  /** A new file may take the place of one that somebody else made meanwhile. */
+  readonly mayOverwrite: boolean
+  /** Runs when all is written and nothing is published; a throw leaves everything as it was. */
+  readonly confirm: () => Promise<void>
+}
+
+/**
+ * Puts the content in place whole or not at all: it is written and synced in a private folder beside the target,
+ * then moved.
+ *
+ * A replaced file gets a new inode: further hard links keep the old content, and access lists and extended attributes
+ * are lost.
+ */
+export async function publish(publication: Publication): Promise<void> {
+  const { path, maker } = publication
+  const folder = dirname(path)
+  await mkdir(folder, { recursive: true })
+  // The name itself may be as long as names can be.
+  const label = basename(path).slice(0, 32)
+  const staging = join(folder, `.${label}.${maker.pid}.${randomUUID()}.tmpdir`)
+  await mkdir(staging, { mode: 0o700 })
+  try {
+    const staged = join(staging, 'content')
+    await stage(staged, publication)
+    await publication.confirm()
+    if (publication.replaces === undefined) await publishNew(staged, publication)
+    else await rename(staged, path)
+    await syncFolder(folder)
+  } finally {
+    // What is published stays published, even if this folder cannot be taken away.
+    await rm(staging, { recursive: true, force: true }).catch(() => {})
+  }
+}
+
+async function stage(staged: string, { content, replaces, maker }: Publication): Promise<void> {
+  const file = await open(staged, 'wx', 0o600)
+  try {
+    await writeAll(file, content)
+    if (replaces !== undefined) {
+      const [uid, gid] = [Number(replaces.uid), Number(replaces.gid)]
+      const made = await fstat(file)
+      if (made.uid !== uid || made.gid !== gid) await chown(file, uid, gid).catch(() => {})
+    }
+    await chmod(file, replaces === undefined ? 0o666 & ~maker.umask : Number(replaces.mode) & 0o7777)
+    await sync(file)
+  } finally {
+    await close(file)
+  }
+}
+
+/** `link` refuses to take the place of anything, even of a link that leads nowhere. */
+async function publishNew(staged: string, publication: Publication): Promise<void> {
+  const { path, displayPath, mayOverwrite } = publication
+  try {
+    await link(staged, path)
+  } catch (error) {
+    if (hasCode(error, 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'))
+      return await publishWithoutLinks(staged, path)
+    if (!hasCode(error, 'EEXIST')) throw error
+    const found = await lstat(path)
+    if (!mayOverwrite && (found.isFile() || found.isSymbolicLink()))
+      throw new FsError('FS_NOT_OBSERVED', `${displayPath} exists and has not been read`, { cause: error })
+    if (!found.isFile())
+      throw new FsError('FS_NOT_REGULAR_FILE', `${displayPath} is not a file`, { cause: error })
+    await rename(staged, path)
+  }
+}
+
+/** Where a file system has no hard links: takes the name first, empty, and then fills it. */
+async function publishWithoutLinks(staged: string, path: string): Promise<void> {
+  await close(await open(path, 'wx', 0o600))
+  await rename(staged, path)
+}
+
+/** Some systems cannot sync a folder; there the move is as durable as they make it. */
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, 'r', 0).catch(() => undefined)
+  if (handle === undefined) return
+  await sync(handle).catch(() => {})
+  await close(handle)
+}
