@@ -1,4 +1,16 @@
-/** What a model may call: registration, the guarded pipeline of a call, and how text is bounded. */
+/** What a model may call: registration, the guarded pipeline of a call, schemas, and how text is bounded. */
+export * from './errors.ts'
 export * from './omitted.ts'
+export * from './runtime.ts'
 export * from './text.ts'
 export * from './tool.ts'
+export { ToolCall } from './call.ts'
+export { toOutputContract, toParametersContract } from './contract.ts'
+export type { Checked, Contract } from './contract.ts'
+export { defineTool } from './define.ts'
+export type { ArgsOf, OutputSpec, ParametersSpec, ResultOf } from './define.ts'
+export { codeToolName } from './registered.ts'
+export { toJsonSchema } from './schema.ts'
+export type { JsonRecord } from './schema.ts'
+export type { PropertiesOf, PropertyMap, PropertySpec, ValueOf, ValueSpec } from './spec.ts'
+export { readThrown } from './thrown.ts'

@@ -72,6 +72,9 @@ export type PostToolDecision =
       readonly additionalContexts?: readonly UserMessage[]
     }
 
+/** What a model is offered: all tools, a program that calls them (`run_code`), or both. */
+export type ToolPresentation = 'native' | 'code' | 'both'
+
 /** Gives a reason to refuse, or undefined; it cannot allow what something else refused. */
 export type ToolGuard = (execution: ToolExecution) => string | undefined
 
@@ -83,8 +86,10 @@ export interface ToolRestriction {
 }
 
 export interface ToolOutputDefinition {
-  /** JSON Schema of every successful value. */
+  /** JSON Schema of every successful value. Without `validate` it stays inside the enforced subset. */
   readonly schema: { readonly [key: string]: JsonValue }
+  /** Says what is wrong with a value in place of `schema`, path first; empty = nothing. */
+  validate?(value: JsonValue): readonly string[] | Promise<readonly string[]>
   /** What the model sees of a value. */
   render(args: JsonValue, value: JsonValue): readonly ContentBlock[]
   /** What surfaces are given besides, kept in the log as `meta`. */
