@@ -80,8 +80,6 @@ export class Context {
     return this.#tree.registry
   }
 
-  // ── plugins ──────────────────────────────────────────────────────────────
-
   /**
    * Mounts `plugin`; it is disposed with this context's own plugin. Awaiting the result waits until it is active, and
    * rejects with what its set-up threw or with the services it waits for.
@@ -126,8 +124,6 @@ export class Context {
     return this.fiber.inspect()
   }
 
-  // ── services ─────────────────────────────────────────────────────────────
-
   /** Offers `service` under `key` in this context's realm. Throws DUPLICATE_SERVICE where one is there. */
   provide<Key extends ServiceKey>(key: Key, service: Services[Key]): Disposer {
     defineGetter(key)
@@ -161,8 +157,6 @@ export class Context {
     return own?.key === key ? { ...outer, ...own.config } : outer
   }
 
-  // ── derived contexts ─────────────────────────────────────────────────────
-
   /** The same plugin's context, tagged with `scope`. */
   extend(options: { readonly scope?: object } = {}): Context {
     return new Context(this, this.fiber, options)
@@ -184,8 +178,6 @@ export class Context {
     return new Context(this, this.fiber, { intercept: { key, config } })
   }
 
-  // ── timers ───────────────────────────────────────────────────────────────
-
   /** A timer that ends with the plugin; what the callback throws is reported, not fatal. */
   setTimeout(callback: () => unknown, ms: number): Disposer {
     const stop = this.effect(() => {
@@ -205,8 +197,6 @@ export class Context {
       return () => clearInterval(timer)
     }, 'interval')
   }
-
-  // ── events ───────────────────────────────────────────────────────────────
 
   on<Name extends EventName>(name: Name, listener: Listener<Name>, options: ListenOptions = {}): Disposer {
     return this.effect(() => this.#tree.bus.add(this, name, listener as never, options), `on ${name}`)

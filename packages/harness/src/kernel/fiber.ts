@@ -194,8 +194,6 @@ export class Fiber implements EffectOwner, PromiseLike<void> {
     }
   }
 
-  // ── the state machine ────────────────────────────────────────────────────
-
   settle(): void {
     if (this.#busy) return
     for (let step = this.#nextStep(); step !== undefined; step = this.#nextStep()) {
@@ -345,8 +343,6 @@ export class Fiber implements EffectOwner, PromiseLike<void> {
     if ((this.#state as FiberState) !== 'disposed') return end
     if (this.#disposal.length > 0) throw joinErrors(this.#disposal, `disposing plugin "${this.name}" failed`)
   }
-
-  // ── waiting ──────────────────────────────────────────────────────────────
 
   #openRun(): Run {
     return { fiber: this, outer: runs.getStore(), open: true }
