@@ -1,0 +1,71 @@
+import type { SessionEvent, SessionHeader, SessionId } from '@dsh/protocol'
+import type { SessionHolder, SessionRow, StoredGap } from '../../core/session/index.ts'
+
+/**
+ * A place that keeps logs: files, a database, a server. It knows nothing of live sessions.
+ *
+ * Whoever writes a log has it for itself until it closes the writer; reading needs no right and changes nothing.
+ */
+export interface Medium {
+  readonly name: string
+  /** Where a log with this header is, or would be, for people. No I/O. */
+  locate(header: SessionHeader): string | undefined
+  /** The stored log as far as it can be read, or undefined. Rejects with SESSION_DAMAGED where it has no header. */
+  read(id: SessionId, options?: ReadOptions): Promise<StoredLog | undefined>
+  /** Changes with every write; undefined where nothing is stored. */
+  revision(id: SessionId): Promise<string | undefined>
+  list(signal?: AbortSignal): Promise<readonly MediumRow[]>
+  /** A writer for a log that is not there yet. Nothing is stored, or held, before its first append. */
+  begin(header: SessionHeader): LogWriter
+  /** Takes the right to continue a log, and reads it then. Rejects with SESSION_HELD, or where it must not go on. */
+  resume(
+    id: SessionId,
+    signal?: AbortSignal,
+  ): Promise<{ readonly log: StoredLog; readonly writer: LogWriter }>
+  /** Takes the right to write from `holder`; nothing happens where another has it by now. */
+  takeOver(id: SessionId, holder: SessionHolder): Promise<void>
+  /** Bytes that the log of `id` names by their hash. */
+  artifact(id: SessionId, sha256: string): Promise<Uint8Array | undefined>
+  /** Removes what crashed programs left half made. Never touches a log. */
+  sweep?(): Promise<void>
+  close(): Promise<void>
+}
+
+export interface ReadOptions {
+  /** Leaves out earlier events. */
+  readonly fromSeq?: number
+  readonly signal?: AbortSignal | undefined
+}
+
+export interface StoredLog {
+  readonly header: SessionHeader
+  /** The log has a 'tool/start' for each top-level body that ran. */
+  readonly toolStart: boolean
+  /** Fresh objects that nobody else holds, contiguous up to the first gap. */
+  readonly events: readonly SessionEvent[]
+  readonly gaps: readonly StoredGap[]
+  readonly revision: string
+  /** Who may write it now, where that is another program. */
+  readonly holder?: SessionHolder | undefined
+  readonly path: string
+}
+
+export type MediumRow = SessionRow & { readonly revision?: string }
+
+/** The only right to write one log. Calls come one after another. */
+export interface LogWriter {
+  /**
+   * Removes the incomplete end that a crash left, keeping a copy of it, and gives a sentence that says so. The events
+   * that could be read from it stay. Does nothing where the end is sound.
+   */
+  mend(): Promise<string | undefined>
+  /**
+   * Resolves once the events are durable; the first ones together with the header. Where it rejects, the log is as it
+   * was before, and the same events may be given again.
+   */
+  append(events: readonly SessionEvent[]): Promise<void>
+  /** Keeps bytes beside the log; resolves once they are durable. */
+  putArtifact(bytes: Uint8Array, type: string): Promise<{ readonly sha256: string; readonly bytes: number }>
+  /** Gives the right back. */
+  close(): Promise<void>
+}

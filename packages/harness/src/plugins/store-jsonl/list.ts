@@ -1,0 +1,69 @@
+import { setImmediate } from 'node:timers/promises'
+import { SessionId, sessionFormatVersion } from '@dsh/protocol'
+import { newerFormatText } from '../persistence/index.ts'
+import type { MediumRow } from '../persistence/index.ts'
+import { errnoOf, unlessMissing } from './file-system.ts'
+import type { FileStat, FileSystem } from './file-system.ts'
+import { revisionOf, sessionFolders } from './find.ts'
+import type { FoundFolder } from './find.ts'
+import { readHeader } from './header.ts'
+import { idOfFolder, pathsIn } from './layout.ts'
+import type { HeaderLine } from './records.ts'
+
+/** So many rows are read before other work gets its turn. */
+const rowsAtOnce = 64
+
+/** One row for each session folder, from its header frame alone. What cannot be read is a row with the reason. */
+export async function listRows(
+  fs: FileSystem,
+  root: string,
+  signal?: AbortSignal,
+): Promise<readonly MediumRow[]> {
+  const rows: MediumRow[] = []
+  for await (const found of sessionFolders(fs, root)) {
+    signal?.throwIfAborted()
+    const row = await readRow(fs, found)
+    if (row !== undefined) rows.push(row)
+    if (rows.length % rowsAtOnce === rowsAtOnce - 1) await setImmediate()
+  }
+  return markTwins(rows)
+}
+
+async function readRow(
+  fs: FileSystem,
+  { folder, name, problem }: FoundFolder,
+): Promise<MediumRow | undefined> {
+  const id = idOfFolder(name)
+  const path = problem === undefined ? pathsIn(folder).log : folder
+  const broken = (reason: string): MediumRow => ({ id: id ?? SessionId(name), problem: reason, path })
+  if (problem !== undefined) return broken(`the folder cannot be read: ${problem}`)
+  try {
+    const stat = await unlessMissing(fs.stat(path))
+    if (stat === undefined) return undefined
+    if (id === undefined) return broken('the folder has a name that no session has')
+    if (stat.kind !== 'file') return broken('this is no file')
+    return toRow(await readHeader(fs, path), stat, path, id)
+  } catch (error) {
+    return broken(`it cannot be read (${errnoOf(error) ?? String(error)})`)
+  }
+}
+
+function toRow(found: HeaderLine | string, stat: FileStat, path: string, id: SessionId): MediumRow {
+  if (typeof found === 'string') return { id, problem: found, path }
+  const { header } = found
+  if (header.id !== id) return { id, problem: `the log is that of session "${header.id}"`, path }
+  if (header.version > sessionFormatVersion)
+    return { id, problem: newerFormatText(header.version, path), path }
+  return { id, header, updatedAt: stat.mtimeMs, path, revision: revisionOf(stat) }
+}
+
+/** Two folders with one id are both refused, each naming the other. */
+function markTwins(rows: readonly MediumRow[]): readonly MediumRow[] {
+  const paths = Map.groupBy(rows, row => row.id)
+  return rows.map(row => {
+    const twins = (paths.get(row.id) ?? []).filter(other => other !== row)
+    if (twins.length === 0) return row
+    const problem = `session "${row.id}" is stored twice, here and in ${twins.map(({ path }) => path).join(', ')}`
+    return { id: row.id, problem, path: row.path }
+  })
+}

@@ -1,0 +1,206 @@
+import { randomUUID } from 'node:crypto'
+import { basename, dirname, join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import type { SessionHolder } from '../../core/session/index.ts'
+import { PersistenceError } from '../persistence/index.ts'
+import { errnoOf, unlessMissing, writeAll } from './file-system.ts'
+import type { FileSystem } from './file-system.ts'
+import type { ProcessIdentity, Processes } from './processes.ts'
+
+/** What a lock file says. */
+export interface LockOwner extends ProcessIdentity, SessionHolder {}
+
+export interface LockHost {
+  readonly fs: FileSystem
+  readonly processes: Processes
+  readonly now: () => number
+}
+
+/** The right to write beside the file `path`, until `release`. */
+export interface Lock {
+  /** Rejects with SESSION_HELD or LOCK_LOST where the file no longer names this lock. */
+  check(): Promise<void>
+  release(): Promise<void>
+}
+
+export interface LockOptions {
+  /** Takes the lock from this holder, though it may live. */
+  readonly from?: SessionHolder
+}
+
+const attempts = 5
+/** Long enough for another's few system calls. */
+const longestWaitMs = 20
+const linklessCodes = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']
+
+/**
+ * Whoever wants the lock first lays a claim beside it, complete and on the disk, under a name of its own. A free lock
+ * is taken by linking the claim to its name. A dead owner's is taken by renaming the claim over it, and only while no
+ * other claim of a living process is there: each lays its claim before it looks, so two can never both see none.
+ */
+export async function acquireLock(path: string, host: LockHost, options: LockOptions = {}): Promise<Lock> {
+  const owner: LockOwner = {
+    ...host.processes.self(),
+    since: host.now(),
+    nonce: randomUUID(),
+  }
+  const claim = `${path}.${owner.nonce}`
+  await writeOwner(host.fs, claim, owner)
+  try {
+    for (let attempt = 1; ; attempt += 1) {
+      if (await tryLink(host.fs, claim, path, owner)) break
+      if (await tryReplace(path, claim, host, options)) break
+      if (attempt === attempts) throw heldError(path, await readOwner(host.fs, path))
+      await setTimeout(Math.random() * longestWaitMs)
+    }
+  } finally {
+    await host.fs.unlink(claim).catch(ignoreMissing)
+  }
+  await removeDeadClaims(path, host)
+  return toLock(path, owner, host)
+}
+
+/** Who has the lock and is not known to be dead. */
+export async function lockHolder(path: string, host: LockHost): Promise<SessionHolder | undefined> {
+  const owner = await readOwner(host.fs, path)
+  if (owner === undefined || isDead(owner, host)) return undefined
+  return owner === 'unreadable' ? unknownHolder : toHolder(owner)
+}
+
+/** True where there is a lock whose owner is known to be dead. */
+export async function isAbandoned(path: string, host: LockHost): Promise<boolean> {
+  return isDead(await readOwner(host.fs, path), host)
+}
+
+async function writeOwner(fs: FileSystem, path: string, owner: LockOwner): Promise<void> {
+  const file = await fs.open(path, 'create')
+  try {
+    await writeAll(file, Buffer.from(`${JSON.stringify(owner)}\n`))
+    // A lock whose text is lost in a power failure would name nobody, and so nobody could be known to be dead.
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+}
+
+async function tryLink(fs: FileSystem, claim: string, path: string, owner: LockOwner): Promise<boolean> {
+  try {
+    await fs.link(claim, path).catch(async (error: unknown) => {
+      // Some file systems have no links. There a crash between these two steps leaves a lock that names nobody.
+      if (!linklessCodes.includes(errnoOf(error) ?? '')) throw error
+      await writeOwner(fs, path, owner)
+    })
+    return true
+  } catch (error) {
+    if (errnoOf(error) === 'EEXIST') return false
+    throw error
+  }
+}
+
+/** False where the lock went away or another claim is in the way, so that it may be tried again. */
+async function tryReplace(
+  path: string,
+  claim: string,
+  host: LockHost,
+  options: LockOptions,
+): Promise<boolean> {
+  const { fs } = host
+  const owner = await readOwner(fs, path)
+  if (owner === undefined) return false
+  if (!mayTake(owner, host, options)) throw heldError(path, owner)
+  for (const other of await claimsBeside(path, fs)) {
+    if (other === claim) continue
+    const claimant = await readOwner(fs, other)
+    // One that cannot be read yet belongs to somebody who has not looked yet, and will see our claim or lock.
+    if (claimant === undefined || claimant === 'unreadable' || isDead(claimant, host)) continue
+    return false
+  }
+  const now = await readOwner(fs, path)
+  if (now === undefined || nonceOf(now) !== nonceOf(owner)) return false
+  await fs.rename(claim, path)
+  return true
+}
+
+function mayTake(owner: LockOwner | 'unreadable', host: LockHost, { from }: LockOptions): boolean {
+  if (from !== undefined && from.nonce === nonceOf(owner)) return true
+  return isDead(owner, host)
+}
+
+function isDead(owner: LockOwner | 'unreadable' | undefined, { processes }: LockHost): boolean {
+  return owner !== undefined && owner !== 'unreadable' && processes.isDead(owner)
+}
+
+function toLock(path: string, owner: LockOwner, host: LockHost): Lock {
+  return {
+    async check() {
+      const now = await readOwner(host.fs, path)
+      if (now === undefined)
+        throw new PersistenceError('LOCK_LOST', `the lock of this session is gone: ${path}`)
+      if (nonceOf(now) !== owner.nonce) throw heldError(path, now)
+    },
+    async release() {
+      const now = await readOwner(host.fs, path)
+      if (now !== undefined && nonceOf(now) === owner.nonce) await host.fs.unlink(path).catch(ignoreMissing)
+    },
+  }
+}
+
+async function removeDeadClaims(path: string, host: LockHost): Promise<void> {
+  for (const claim of await claimsBeside(path, host.fs)) {
+    if (await isAbandoned(claim, host)) await host.fs.unlink(claim).catch(ignoreMissing)
+  }
+}
+
+async function claimsBeside(path: string, fs: FileSystem): Promise<readonly string[]> {
+  const prefix = `${basename(path)}.`
+  const names = await fs.readdir(dirname(path))
+  return names.filter(name => name.startsWith(prefix)).map(name => join(dirname(path), name))
+}
+
+async function readOwner(fs: FileSystem, path: string): Promise<LockOwner | 'unreadable' | undefined> {
+  const bytes = await unlessMissing(fs.read(path))
+  if (bytes === undefined) return undefined
+  try {
+    const owner: unknown = JSON.parse(bytes.toString('utf8'))
+    return isOwner(owner) ? owner : 'unreadable'
+  } catch {
+    return 'unreadable'
+  }
+}
+
+function isOwner(value: unknown): value is LockOwner {
+  if (typeof value !== 'object' || value === null) return false
+  const owner = value as { readonly [key: string]: unknown }
+  const texts = ['start', 'boot', 'host', 'space', 'nonce'].every(key => typeof owner[key] === 'string')
+  return texts && Number.isSafeInteger(owner['pid']) && Number.isSafeInteger(owner['since'])
+}
+
+const unknownHolder: SessionHolder = { pid: 0, since: 0, host: '', nonce: '' }
+
+function nonceOf(owner: LockOwner | 'unreadable'): string {
+  return owner === 'unreadable' ? unknownHolder.nonce : owner.nonce
+}
+
+function toHolder({ pid, since, host, nonce }: LockOwner): SessionHolder {
+  return { pid, since, host, nonce }
+}
+
+function heldError(path: string, owner: LockOwner | 'unreadable' | undefined): PersistenceError {
+  if (owner === undefined || owner === 'unreadable')
+    return new PersistenceError(
+      'SESSION_HELD',
+      `the session is open elsewhere, by whom cannot be read: ${path}`,
+      {
+        holder: unknownHolder,
+      },
+    )
+  return new PersistenceError(
+    'SESSION_HELD',
+    `the session is open in another program: process ${owner.pid} since ${new Date(owner.since).toISOString()}`,
+    { holder: toHolder(owner) },
+  )
+}
+
+function ignoreMissing(error: unknown): void {
+  if (errnoOf(error) !== 'ENOENT') throw error
+}

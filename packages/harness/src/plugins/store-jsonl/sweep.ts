@@ -1,0 +1,30 @@
+import { unlessMissing } from './file-system.ts'
+import { sessionFolders } from './find.ts'
+import { pathsIn } from './layout.ts'
+import { acquireLock, isAbandoned } from './lock.ts'
+import type { LockHost } from './lock.ts'
+import { removeDrafts } from './publish.ts'
+
+/**
+ * Removes drafts and dead locks of sessions whose log was never published, and their folders where nothing else is in
+ * them. Only a lock whose owner is dead shows that a folder was left; what cannot be changed stays.
+ */
+export async function sweepFolders(host: LockHost, root: string): Promise<void> {
+  for await (const { folder } of sessionFolders(host.fs, root)) {
+    const isPublished = await unlessMissing(host.fs.stat(pathsIn(folder).log)).catch(() => 'unknown')
+    if (isPublished === undefined) await sweepFolder(host, folder).catch(() => undefined)
+  }
+}
+
+async function sweepFolder(host: LockHost, folder: string): Promise<void> {
+  const paths = pathsIn(folder)
+  if (!(await isAbandoned(paths.lock, host))) return
+  const lock = await acquireLock(paths.lock, host)
+  try {
+    await removeDrafts(host.fs, folder)
+    await removeDrafts(host.fs, paths.artifacts)
+  } finally {
+    await lock.release()
+  }
+  await host.fs.rmdir(folder)
+}

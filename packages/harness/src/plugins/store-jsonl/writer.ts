@@ -1,0 +1,270 @@
+import type { SessionEvent, SessionHeader } from '@dsh/protocol'
+import { join } from 'node:path'
+import { PersistenceError } from '../persistence/index.ts'
+import type { LogWriter } from '../persistence/index.ts'
+import { putArtifact } from './artifacts.ts'
+import { encodeEvents } from './encode.ts'
+import { errnoOf, writeAll } from './file-system.ts'
+import type { OpenFile } from './file-system.ts'
+import { findFolder } from './find.ts'
+import { encodeFrame } from './frames.ts'
+import { readHeader } from './header.ts'
+import { pathsIn } from './layout.ts'
+import { acquireLock } from './lock.ts'
+import type { Lock, LockHost } from './lock.ts'
+import { makeFolder, publishFile, removeDrafts } from './publish.ts'
+import { chainHash, toHeaderLine } from './records.ts'
+import type { TornTail } from './scan.ts'
+
+/** An open log: what its next frame must continue. */
+interface OpenLog {
+  readonly file: OpenFile
+  readonly identity: string
+  size: number
+  lastHash: string
+  nextSeq: number
+}
+
+/** What a scan found behind the sound frames, for `mend`. */
+export interface LooseEnd {
+  readonly tail: TornTail
+  /** Events that could be read from it. */
+  readonly kept: readonly SessionEvent[]
+}
+
+/** Where a stored log ends. */
+export interface Resumption {
+  /** Bytes of the sound frames. */
+  readonly end: number
+  readonly lastHash: string
+  /** Events, those of the loose end with them. */
+  readonly length: number
+  readonly looseEnd: LooseEnd | undefined
+}
+
+/** Writes one log file, alone. Starts without a lock; `resumeAt` or the first append takes it. */
+export class JsonlWriter implements LogWriter {
+  readonly #host: LockHost
+  readonly #root: string
+  readonly #folder: string
+  readonly #header: SessionHeader
+  #lock: Lock | undefined
+  #log: OpenLog | undefined
+  #looseEnd: LooseEnd | undefined
+  /** The folder was seen to hold no log while the lock was ours, so one that is there now is ours. */
+  #isFirst = false
+  /** A failed write left bytes behind `size`. */
+  #isDirty = false
+
+  constructor(host: LockHost, root: string, folder: string, header: SessionHeader) {
+    this.#host = host
+    this.#root = root
+    this.#folder = folder
+    this.#header = header
+  }
+
+  /** Takes the lock of a stored log; `read` then tells where the log ends. */
+  async resumeAt<T extends Resumption>(read: () => Promise<T>): Promise<T> {
+    await this.#takeLock()
+    try {
+      const found = await read()
+      const { file, identity } = await this.#open()
+      const nextSeq = found.length - (found.looseEnd?.kept.length ?? 0)
+      this.#log = { file, identity, size: found.end, lastHash: found.lastHash, nextSeq }
+      this.#looseEnd = found.looseEnd
+      return found
+    } catch (error) {
+      await this.close()
+      throw error
+    }
+  }
+
+  async mend(): Promise<string | undefined> {
+    const { fs, now } = this.#host
+    const looseEnd = this.#looseEnd
+    const log = this.#log
+    if (looseEnd === undefined || log === undefined) return undefined
+    await this.#checkLock()
+    const { tail, kept } = looseEnd
+    const paths = pathsIn(this.#folder)
+    const copy = join(this.#folder, `torn-at-${tail.start}-${now()}.bin`)
+    await publishFile(fs, copy, await log.file.read(tail.start, tail.bytes))
+    if (kept.length === 0) {
+      await log.file.truncate(tail.start)
+      await log.file.sync()
+    } else {
+      // Never cut first: a crash in between would lose events that a reader may have been shown.
+      const { bytes, lastHash } = await this.#encode(kept, log.lastHash)
+      await publishFile(fs, paths.log, await log.file.read(0, tail.start), bytes)
+      await log.file.close()
+      const opened = await this.#open()
+      const nextSeq = log.nextSeq + kept.length
+      this.#log = { ...opened, size: tail.start + bytes.length, lastHash, nextSeq }
+    }
+    this.#looseEnd = undefined
+    return `${tail.bytes} bytes at the end of the log were cut off (${tail.reason}); ${copy} keeps them`
+  }
+
+  async append(events: readonly SessionEvent[]): Promise<void> {
+    if (events.length === 0) return
+    try {
+      await this.#takeLock()
+      await this.mend()
+      await (this.#log === undefined ? this.#publish(events) : this.#extend(events, this.#log))
+    } catch (error) {
+      throw storeError(error, this.#header.id, this.#folder)
+    }
+  }
+
+  async putArtifact(
+    bytes: Uint8Array,
+    type: string,
+  ): Promise<{ readonly sha256: string; readonly bytes: number }> {
+    try {
+      await this.#takeLock()
+      return await this.#keep(bytes, type)
+    } catch (error) {
+      throw storeError(error, this.#header.id, this.#folder)
+    }
+  }
+
+  async close(): Promise<void> {
+    const file = this.#log?.file
+    const lock = this.#lock
+    this.#log = undefined
+    this.#lock = undefined
+    await file?.close()
+    await lock?.release()
+  }
+
+  /** Publishes the header and the first events in one step. */
+  async #publish(events: readonly SessionEvent[]): Promise<void> {
+    const { fs } = this.#host
+    const { log } = pathsIn(this.#folder)
+    if (!this.#isFirst) await this.#checkFree()
+    this.#isFirst = true
+    checkSeqs(events, 0)
+    const header = encodeFrame(toHeaderLine(this.#header))
+    const { bytes, lastHash } = await this.#encode(events, chainHash(header))
+    await publishFile(fs, log, header, bytes)
+    const opened = await this.#open()
+    this.#log = { ...opened, size: header.length + bytes.length, lastHash, nextSeq: events.length }
+  }
+
+  async #extend(events: readonly SessionEvent[], log: OpenLog): Promise<void> {
+    checkSeqs(events, log.nextSeq)
+    const { bytes, lastHash } = await this.#encode(events, log.lastHash)
+    await this.#checkLock()
+    await this.#checkUnchanged(log)
+    try {
+      await writeAll(log.file, bytes)
+      await log.file.sync()
+    } catch (error) {
+      this.#isDirty = true
+      await this.#rollBack(log, error)
+      throw error
+    }
+    log.size += bytes.length
+    log.lastHash = lastHash
+    log.nextSeq += events.length
+  }
+
+  /** Another program's bytes must not be continued, even where it broke the lock. */
+  async #checkUnchanged(log: OpenLog): Promise<void> {
+    const { log: path } = pathsIn(this.#folder)
+    const stat = await this.#host.fs.stat(path)
+    if (stat.identity === log.identity && stat.size === log.size) return
+    if (stat.identity === log.identity && this.#isDirty) return this.#rollBack(log, undefined)
+    throw new PersistenceError(
+      'STALE_APPEND',
+      `another program changed the log of session "${this.#header.id}" (${stat.size} bytes where ${log.size} were left), so nothing more is written to it: ${path}`,
+    )
+  }
+
+  async #rollBack(log: OpenLog, cause: unknown): Promise<void> {
+    try {
+      await log.file.truncate(log.size)
+      await log.file.sync()
+      this.#isDirty = false
+    } catch (error) {
+      if (cause === undefined) throw error
+      throw new AggregateError([cause, error], 'a write failed, and so did taking it back')
+    }
+  }
+
+  async #takeLock(): Promise<void> {
+    if (this.#lock !== undefined) return
+    const { lock, artifacts } = pathsIn(this.#folder)
+    await makeFolder(this.#host.fs, this.#folder)
+    this.#lock = await acquireLock(lock, this.#host)
+    await removeDrafts(this.#host.fs, this.#folder)
+    await removeDrafts(this.#host.fs, artifacts)
+  }
+
+  /** A lock that was removed by hand is laid again; that nobody wrote meanwhile is seen from the file's size. */
+  async #checkLock(): Promise<void> {
+    try {
+      await this.#lock?.check()
+    } catch (error) {
+      if (!(error instanceof PersistenceError) || error.code !== 'LOCK_LOST') throw error
+      this.#lock = await acquireLock(pathsIn(this.#folder).lock, this.#host)
+    }
+  }
+
+  async #checkFree(): Promise<void> {
+    const { id } = this.#header
+    const folder = await findFolder(this.#host.fs, this.#root, id)
+    if (folder === undefined) return
+    const { log } = pathsIn(folder)
+    const found = await readHeader(this.#host.fs, log).catch(() => 'unreadable')
+    const owner = typeof found === 'string' ? 'a log that cannot be read' : `session "${found.header.id}"`
+    throw new PersistenceError('SESSION_EXISTS', `session "${id}" cannot be begun: ${owner} is there: ${log}`)
+  }
+
+  async #open(): Promise<{ file: OpenFile; identity: string }> {
+    const file = await this.#host.fs.open(pathsIn(this.#folder).log, 'append')
+    return { file, identity: (await file.stat()).identity }
+  }
+
+  #encode(events: readonly SessionEvent[], prev: string): ReturnType<typeof encodeEvents> {
+    return encodeEvents(events, prev, async bytes => (await this.#keep(bytes, 'text/plain')).sha256)
+  }
+
+  async #keep(bytes: Uint8Array, type: string): Promise<{ readonly sha256: string; readonly bytes: number }> {
+    const { artifacts } = pathsIn(this.#folder)
+    await makeFolder(this.#host.fs, artifacts)
+    return putArtifact(this.#host.fs, artifacts, bytes, type)
+  }
+}
+
+function checkSeqs(events: readonly SessionEvent[], first: number): void {
+  for (const [index, event] of events.entries()) {
+    if (event.seq === first + index) continue
+    throw new PersistenceError(
+      'STALE_APPEND',
+      `seq ${event.seq} does not continue the log, expected ${first + index}`,
+    )
+  }
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  ENOSPC: 'no space is left on the device',
+  EDQUOT: 'the disk quota is used up',
+  EROFS: 'the file system is read-only',
+  EACCES: 'the folder may not be written',
+  EPERM: 'the folder may not be written',
+  EIO: 'the device failed',
+  EMFILE: 'too many files are open',
+}
+
+/** Errors of the store stay; those of the system get a sentence, the session and the place. */
+export function storeError(error: unknown, id: string, path: string, verb = 'stored'): unknown {
+  if (error instanceof PersistenceError) return error
+  const first: unknown = error instanceof AggregateError ? error.errors[0] : error
+  const errno = errnoOf(first)
+  if (errno === undefined && !(error instanceof AggregateError)) return error
+  const reason = reasons[errno ?? ''] ?? String(first)
+  return new PersistenceError('STORE_FAILED', `session "${id}" cannot be ${verb}: ${reason}: ${path}`, {
+    cause: error,
+  })
+}
