@@ -1,0 +1,36 @@
+/** Append-only logs of events and what follows from them: folds, the model's view, repair, forks, and who is live. */
+export * from './bus.ts'
+export * from './persistence.ts'
+export { SessionArtifacts } from './artifacts.ts'
+export type { ArtifactBacking, ArtifactRef, ArtifactStore } from './artifacts.ts'
+export { SessionError, SessionForkError, SessionFormatUnsupportedError } from './errors.ts'
+export type { SessionErrorCode, SessionForkErrorCode } from './errors.ts'
+export { EventTypes } from './event-types.ts'
+export type { EventTypeDefinition } from './event-types.ts'
+export type { FoldDefinition } from './fold.ts'
+export type { ForkOptions } from './fork.ts'
+export { Session } from './log.ts'
+export type { BranchOptions, EventIntent, SessionFeed, SessionOptions } from './log.ts'
+export { createPreparation } from './preparation.ts'
+export { Publication } from './publication.ts'
+export type { PublicationHooks } from './publication.ts'
+export { interruptedTurnClosers, toolNotStartedText, toolOutcomeUnknownText } from './repair.ts'
+export type { CloserOptions } from './repair.ts'
+export { canonicalHeader, foldRequestHeader, headerEquals, requestContext, requestHeader } from './request.ts'
+export type { FlaggedEvent } from './seed.ts'
+export { sourceRange } from './sources.ts'
+export type { SeqRange } from './sources.ts'
+export { SessionStore } from './store.ts'
+export type { CreateSessionOptions, PrepareSessionOptions } from './store.ts'
+export {
+  deriveEventMessage,
+  foldSurface,
+  isAppendSurfaceEvent,
+  isReplacementSurfaceEvent,
+  isSurfaceEvent,
+  SurfaceManager,
+} from './surface.ts'
+export type { SessionSurface, SurfaceEvent, SurfaceFoldResult, SurfaceReplacement } from './surface.ts'
+export { pendingCalls, turnCursor } from './turns.ts'
+export type { PendingCall, TurnCursor } from './turns.ts'
+export { SessionView } from './view.ts'

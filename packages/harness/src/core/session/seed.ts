@@ -1,0 +1,103 @@
+import type { SessionEvent } from '@dsh/protocol'
+import { adopt, adoptInPlace } from '../../kernel/index.ts'
+import { Entries } from './entries.ts'
+import { SessionError } from './errors.ts'
+import type { EventTypes } from './event-types.ts'
+import { isFields } from './fields.ts'
+import type { Fields } from './fields.ts'
+import { SurfaceManager } from './surface.ts'
+
+/** An event whose data the plugin it belongs to refuses. */
+export interface FlaggedEvent {
+  readonly seq: number
+  readonly type: string
+  readonly plugin: string
+  readonly reason: string
+}
+
+/** An event that may not be skipped, of a type that nobody here knows. */
+export interface UnknownEvent {
+  readonly seq: number
+  readonly type: string
+}
+
+export interface Seed {
+  readonly entries: Entries
+  readonly surface: SurfaceManager
+  readonly flagged: readonly FlaggedEvent[]
+  readonly unknown: UnknownEvent | undefined
+}
+
+export interface SeedOptions {
+  readonly types: EventTypes
+  /** The events stay the caller's; else they are frozen where they are. */
+  readonly copy: boolean
+}
+
+/** Checks every event as strictly as `append` does. Throws for the first that is not right, with its seq. */
+export function readSeed(events: readonly SessionEvent[], { types, copy }: SeedOptions): Seed {
+  const entries = new Entries()
+  const surface = new SurfaceManager()
+  const flagged: FlaggedEvent[] = []
+  let unknown: UnknownEvent | undefined
+  for (let seq = 0; seq < events.length; seq++) {
+    const event = readEnvelope(events[seq], seq, copy)
+    const flag = checkData(event, types)
+    if (flag !== undefined) flagged.push(flag)
+    if (event.ignorable !== true && !types.has(event.type)) unknown ??= { seq, type: event.type }
+    surface.append(event)
+    entries.push(event)
+  }
+  return { entries, surface, flagged, unknown }
+}
+
+const envelopeKeys: ReadonlySet<string> = new Set([
+  'type',
+  'seq',
+  'time',
+  'data',
+  'ignorable',
+  'surfaceOp',
+  'sourceEventSeqs',
+])
+
+function readEnvelope(given: unknown, seq: number, copy: boolean): SessionEvent {
+  let event: unknown
+  try {
+    event = copy ? adopt(given, 'it') : adoptInPlace(given, 'it')
+  } catch (cause) {
+    throw invalid(seq, cause instanceof Error ? cause.message : String(cause), cause)
+  }
+  if (!isFields(event)) throw invalid(seq, 'it is no record')
+  const problem = problemOfEnvelope(event, seq)
+  if (problem !== undefined) throw invalid(seq, problem)
+  return event as unknown as SessionEvent
+}
+
+function problemOfEnvelope(event: Fields, seq: number): string | undefined {
+  for (const key in event) if (!envelopeKeys.has(key)) return `it has an unknown key "${key}"`
+  const { type, time, data, ignorable } = event
+  if (typeof type !== 'string') return 'its type is no string'
+  if (event['seq'] !== seq) return `its seq is ${String(event['seq'])}`
+  if (!Number.isSafeInteger(time)) return 'its time is no integer'
+  if (data === undefined) return 'it has no data'
+  return ignorable === undefined || ignorable === true ? undefined : 'ignorable is not true'
+}
+
+/** Data of the core must be right; what a plugin refuses is only flagged, so that it alone misses the event. */
+function checkData(event: SessionEvent, types: EventTypes): FlaggedEvent | undefined {
+  const { seq, type, data } = event
+  try {
+    types.check(type, data)
+    return undefined
+  } catch (error) {
+    const plugin = types.ownerOf(type)
+    const reason = error instanceof Error ? error.message : String(error)
+    if (plugin === undefined) throw invalid(seq, reason, error)
+    return { seq, type, plugin, reason }
+  }
+}
+
+function invalid(seq: number, problem: string, cause?: unknown): SessionError {
+  return new SessionError('INVALID_EVENT', `event ${seq}: ${problem}`, { seq, cause })
+}

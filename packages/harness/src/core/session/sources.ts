@@ -1,0 +1,88 @@
+import type { SessionEvent } from '@dsh/protocol'
+
+/** Seqs `from`…`to`, both included. */
+export interface SeqRange {
+  readonly from: number
+  readonly to: number
+}
+
+export type Sources = readonly number[] | SeqRange
+
+/** Shorter lists are smaller as lists. */
+const shortestRange = 8
+
+export function isRange(sources: Sources): sources is SeqRange {
+  return !Array.isArray(sources)
+}
+
+/** Reads a list of sources once; a run of seqs becomes a range. Gives the problem where it is not a list of earlier events. */
+export function readSources(given: unknown, seq: number): Sources | string {
+  if (!Array.isArray(given)) return 'sourceEventSeqs is no list'
+  const { length } = given
+  const first: unknown = given[0]
+  if (length >= shortestRange && isEarlier(first, seq)) {
+    const range = { from: first, to: first + length - 1 }
+    if (range.to < seq && isRun(given, first)) return range
+  }
+  return problemOfSources(given, seq) ?? Object.freeze(given.slice() as number[])
+}
+
+export function problemOfSources(sources: readonly unknown[], seq: number): string | undefined {
+  let ascending = true
+  let last = -1
+  for (const source of sources) {
+    if (!isEarlier(source, seq)) return `sourceEventSeqs names ${String(source)}, which is no earlier event`
+    if (source <= last) ascending = false
+    last = source
+  }
+  const unique = ascending || new Set(sources).size === sources.length
+  return unique ? undefined : 'sourceEventSeqs names an event twice'
+}
+
+export function includesSeq(sources: Sources, seq: number): boolean {
+  return isRange(sources) ? sources.from <= seq && seq <= sources.to : sources.includes(seq)
+}
+
+/** The sources of an event as a range where they are one, without making the list. */
+export function sourceRange(event: SessionEvent): SeqRange | undefined {
+  const known = ranges.get(event)
+  if (known !== undefined) return known
+  const { sourceEventSeqs = [] } = event
+  const [from] = sourceEventSeqs
+  return from !== undefined && isRun(sourceEventSeqs, from)
+    ? { from, to: from + sourceEventSeqs.length - 1 }
+    : undefined
+}
+
+/** Adds `sourceEventSeqs` to an event that is not frozen yet; a range is made a list when it is read. */
+export function addSources(event: object, sources: Sources): void {
+  if (!isRange(sources)) {
+    Object.assign(event, { sourceEventSeqs: sources })
+    return
+  }
+  let list: WeakRef<readonly number[]> | undefined
+  const get = (): readonly number[] => {
+    const known = list?.deref()
+    if (known !== undefined) return known
+    const seqs = Object.freeze(
+      Array.from({ length: sources.to - sources.from + 1 }, (_, index) => sources.from + index),
+    )
+    list = new WeakRef(seqs)
+    return seqs
+  }
+  Object.defineProperty(event, 'sourceEventSeqs', { enumerable: true, get })
+  ranges.set(event, sources)
+}
+
+const ranges = new WeakMap<object, SeqRange>()
+
+function isEarlier(value: unknown, seq: number): value is number {
+  return (
+    Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) < seq && !Object.is(value, -0)
+  )
+}
+
+function isRun(list: readonly unknown[], from: number): boolean {
+  for (let index = 0; index < list.length; index++) if (list[index] !== from + index) return false
+  return true
+}
