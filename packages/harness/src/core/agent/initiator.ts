@@ -54,7 +54,8 @@ export class Initiators {
   /** Resolves when all work has ended but that which, itself, waits for this. From then on nobody is known. */
   async drain(): Promise<void> {
     const own = new Set(this.#lineage())
-    await Promise.all([...this.#pending].map(([boundary, end]) => (own.has(boundary) ? undefined : end)))
+    const others = [...this.#pending].filter(([boundary]) => !own.has(boundary))
+    await Promise.all(others.map(([, end]) => end))
     this.#ended = true
   }
 

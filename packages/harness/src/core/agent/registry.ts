@@ -1,18 +1,11 @@
 import type { SessionId } from '@dsh/protocol'
 import { Service } from '../../kernel/index.ts'
 import type { AsyncDisposer, Context, Disposer } from '../../kernel/index.ts'
+import { Publication } from '../session/index.ts'
 import type { Agent, AgentFactory, AgentHandle, CreateAgentOptions, ResumeAgentOptions } from './agent.ts'
 import { agentEvents } from './dispatch.ts'
 import { AgentError } from './errors.ts'
 import { Initiators } from './initiator.ts'
-
-interface Entry {
-  readonly agent: Agent
-  readonly owner: Agent | undefined
-  phase: 'silent' | 'announcing' | 'announced' | 'detached'
-  /** Detaching was asked for while the announcement ran. */
-  leaving: boolean
-}
 
 /**
  * The agents that live here, by id.
@@ -20,19 +13,24 @@ interface Entry {
  * An agent enters silently, is announced once, and leaves: whoever heard 'agent/created' hears 'agent/disposed' too.
  */
 export class AgentRegistry extends Service {
-  private readonly entries = new Map<SessionId, Entry>()
+  private readonly publication: Publication<SessionId, Agent>
+  private readonly owners = new WeakMap<Agent, Agent>()
   private readonly slot: { factory: AgentFactory | undefined } = { factory: undefined }
   private readonly initiators: Initiators
 
   constructor(ctx: Context) {
     super(ctx, 'agents')
+    this.publication = new Publication({
+      idOf: agent => agent.id,
+      announce: agent => agentEvents(ctx, agent).veto('agent/created', {}),
+      disposed: agent => agentEvents(ctx, agent).emit('agent/disposed', {}),
+      duplicate: id => new AgentError('AGENT_EXISTS', `agent "${id}" exists already`),
+    })
     const { fiber } = ctx
     const initiators = new Initiators(() => fiber.state === 'unloading' || fiber.state === 'disposed')
     this.initiators = initiators
     ctx.effect((): AsyncDisposer => () => initiators.drain(), 'initiators')
   }
-
-  // ── making agents ────────────────────────────────────────────────────────
 
   /** There is one factory; it goes with the plugin that set it. */
   setFactory(factory: AgentFactory): Disposer {
@@ -62,8 +60,6 @@ export class AgentRegistry extends Service {
     return factory
   }
 
-  // ── publication ──────────────────────────────────────────────────────────
-
   /** Enters and announces an agent that somebody else drives. */
   register(agent: Agent): Disposer {
     return this.ctx.effect(() => {
@@ -80,64 +76,38 @@ export class AgentRegistry extends Service {
 
   /** Makes the agent findable, without a sound. What it gives takes exactly this entry away again, once. */
   enter(agent: Agent, owner?: Agent): Disposer {
-    const { id } = agent
-    if (id !== agent.session.id)
-      throw new TypeError(`agent "${id}" has a session of another id, "${agent.session.id}"`)
-    if (this.entries.has(id)) throw new AgentError('AGENT_EXISTS', `agent "${id}" exists already`)
-    const entry: Entry = { agent, owner, phase: 'silent', leaving: false }
-    this.entries.set(id, entry)
-    return () => this.detach(entry)
+    const { id, session } = agent
+    if (id !== session.id) throw new TypeError(`agent "${id}" has a session of another id, "${session.id}"`)
+    const leave = this.publication.enter(agent)
+    if (owner === undefined) this.owners.delete(agent)
+    else this.owners.set(agent, owner)
+    return leave
   }
 
   /** Emits 'agent/created'; what a listener throws escapes, and the one who entered the agent detaches it then. */
   announce(agent: Agent): void {
-    const entry = this.entries.get(agent.id)
-    if (entry?.agent !== agent) throw new TypeError(`agent "${agent.id}" has not entered`)
-    if (entry.phase !== 'silent') throw new TypeError(`agent "${agent.id}" was announced before`)
-    entry.phase = 'announcing'
-    try {
-      agentEvents(this.ctx, agent).veto('agent/created', {})
-    } finally {
-      entry.phase = 'announced'
-      if (entry.leaving) this.detach(entry)
-    }
+    this.publication.announce(agent)
   }
-
-  private detach(entry: Entry): void {
-    if (entry.phase === 'detached') return
-    if (entry.phase === 'announcing') {
-      entry.leaving = true
-      return
-    }
-    const wasAnnounced = entry.phase === 'announced'
-    entry.phase = 'detached'
-    const { agent } = entry
-    if (this.entries.get(agent.id) === entry) this.entries.delete(agent.id)
-    if (wasAnnounced) agentEvents(this.ctx, agent).emit('agent/disposed', {})
-  }
-
-  // ── looking up ───────────────────────────────────────────────────────────
 
   get(id: SessionId): Agent | undefined {
-    return this.entries.get(id)?.agent
+    return this.publication.get(id)
   }
 
   /** In the order they entered. */
   list(): Agent[] {
-    return [...this.entries.values()].map(entry => entry.agent)
+    return this.publication.list()
   }
 
   /** Those that no other agent made. */
   roots(): Agent[] {
-    return [...this.entries.values()].filter(entry => entry.owner === undefined).map(entry => entry.agent)
+    return this.list().filter(agent => !this.owners.has(agent))
   }
 
   /** Whether `owner` made the agent in this process; the log's lineage is another matter. */
   isOwnedBy(id: SessionId, owner: Agent): boolean {
-    return this.entries.get(id)?.owner === owner
+    const agent = this.get(id)
+    return agent !== undefined && this.owners.get(agent) === owner
   }
-
-  // ── attribution ──────────────────────────────────────────────────────────
 
   /** On whose behalf this code runs; says neither that the agent lives nor that it may do anything. */
   currentInitiator(): Agent | undefined {

@@ -1,0 +1,73 @@
+import { z } from 'zod/mini'
+import type { ConfigSchema } from '../../kernel/index.ts'
+
+/** An agent that is there as long as the loop is. */
+export interface ConfiguredAgent {
+  /** A label; its sessions are named after it. */
+  readonly id: string
+  /** Goes on with this session where it is stored, else begins it. */
+  readonly sessionId?: string
+  /** Goes on with this session, which must be stored. */
+  readonly resumeSessionId?: string
+  readonly provider?: string
+  readonly model?: string
+  readonly maxTokens?: number
+  /** Absolute. */
+  readonly cwd?: string
+}
+
+export interface AgentLoopConfig {
+  readonly agents?: readonly ConfiguredAgent[]
+  /** How many tool bodies of one agent may run at once; 1 = one after another. */
+  readonly maxParallelToolCalls?: number
+}
+
+export type CheckedLoopConfig = Required<AgentLoopConfig>
+
+type Schema = ConfigSchema<AgentLoopConfig | undefined, CheckedLoopConfig>
+
+let schema: Schema | undefined
+
+/** The one schema, made when it is first asked for. */
+export function configSchema(): Schema {
+  schema ??= createSchema() as unknown as Schema
+  return schema
+}
+
+function createSchema() {
+  const text = z.string().check(z.minLength(1))
+  const count = z.int().check(z.positive())
+  const agent = z
+    .strictObject({
+      id: text,
+      sessionId: z.optional(text),
+      resumeSessionId: z.optional(text),
+      provider: z.optional(text),
+      model: z.optional(text),
+      maxTokens: z.optional(count),
+      cwd: z.optional(text),
+    })
+    .check(
+      z.refine(
+        ({ sessionId, resumeSessionId }) => sessionId === undefined || resumeSessionId === undefined,
+        'takes sessionId or resumeSessionId, not both',
+      ),
+    )
+  const ids = (agents: readonly ConfiguredAgent[]): string[] =>
+    agents.flatMap(({ sessionId = [], resumeSessionId = [] }) => [sessionId, resumeSessionId]).flat()
+  const agents = z
+    .array(agent)
+    .check(
+      z.refine(
+        list => new Set(ids(list as ConfiguredAgent[])).size === ids(list as ConfiguredAgent[]).length,
+        'name one session twice',
+      ),
+    )
+  return z.prefault(
+    z.strictObject({
+      agents: z._default(agents, []),
+      maxParallelToolCalls: z._default(count, 10),
+    }),
+    {},
+  )
+}
