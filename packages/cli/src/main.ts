@@ -1,9 +1,89 @@
+import { homedir } from 'node:os'
+import { basename, relative, resolve } from 'node:path'
+import { parseArguments } from './arguments.ts'
+import { commands } from './commands.ts'
+import { CliError, quoted } from './errors.ts'
+import { Output } from './io.ts'
+import type { Io, StopSignal } from './io.ts'
+
+const stopSignals: readonly StopSignal[] = ['SIGINT', 'SIGTERM', 'SIGHUP']
+/** How long something that is still open after the command's end may keep the process alive. */
+const lingerMs = 3000
+
 /** Runs one dsh command and resolves with its exit code. */
 export async function main(argv: string[]): Promise<number> {
-  if (argv[0] === '--version') {
-    process.stdout.write('dsh 0.1.0\n')
+  const io = processIo()
+  const code = await dispatch(argv, io).catch(async (error: unknown) => {
+    const { reportError } = await import('./report-error.ts')
+    return reportError(error, io, { json: argv[0] === 'run' && argv.includes('--json') })
+  })
+  await io.out.flush()
+  await io.err.flush()
+  setTimeout(() => process.exit(), lingerMs).unref()
+  return io.out.failure === undefined ? code : Math.max(code, 1)
+}
+
+async function dispatch(argv: readonly string[], io: Io): Promise<number> {
+  const [word = '--help', ...rest] = argv
+  if (word === '--version' || word === '-V') {
+    const { default: manifest } = await import('../package.json', { with: { type: 'json' } })
+    io.out.line(`dsh ${manifest.version}`)
     return 0
   }
-  process.stderr.write('usage: dsh --version\n')
-  return 2
+  const asked = word === 'help' ? rest[0] : word
+  if (asked === undefined || word === '--help' || word === '-h') {
+    const { overview } = await import('./help.ts')
+    io.out.write(overview(commands))
+    return 0
+  }
+  const command = commands.find(({ name }) => name === asked)
+  if (command === undefined) throw (await import('./report-error.ts')).unknownCommand(asked)
+  const args = parseArguments(command, word === 'help' ? ['--help'] : rest)
+  if (args.values.help === true) {
+    const { usage } = await import('./help.ts')
+    io.out.write(usage(command))
+    return 0
+  }
+  const body = await command.load()
+  return await body(args, io)
+}
+
+function processIo(): Io {
+  return {
+    env: process.env,
+    get cwd() {
+      return workingFolder()
+    },
+    home: resolve(process.env.DSH_HOME || `${homedir()}/.dsh`),
+    // Reading it opens it, which a run without a prompt on standard input has no use for.
+    get stdin() {
+      return process.stdin
+    },
+    out: new Output(process.stdout),
+    err: new Output(process.stderr),
+    command: typedCommand(process.argv[1] ?? ''),
+    onSignal(listener) {
+      for (const signal of stopSignals) process.on(signal, listener)
+      return () => {
+        for (const signal of stopSignals) process.off(signal, listener)
+      }
+    },
+    exit: code => process.exit(code),
+  }
+}
+
+function workingFolder(): string {
+  try {
+    return process.cwd()
+  } catch (cause) {
+    throw new CliError('NO_FOLDER', 'the current folder is gone', { cause, exitCode: 2, fix: 'cd' })
+  }
+}
+
+/** In a checkout there is no `dsh` on the path, so the script itself is named. */
+function typedCommand(script: string): string {
+  const isCheckout = basename(script) === 'bin.js' && !script.includes('node_modules')
+  if (!isCheckout || process.platform === 'win32') return 'dsh'
+  const below = relative(workingFolder(), script)
+  return `node ${quoted(below.startsWith('..') ? script : below)}`
 }

@@ -28,7 +28,7 @@ class DemoAdapter extends LlmAdapter {
     const tools = new Set(options.tools?.map(({ name }) => name))
     const { text, calls } = nextAnswer(options.messages, tools)
     yield { type: 'block-start', index: 0, blockType: 'text' }
-    for (const word of text.match(/\s*\S+|\s+$/g) ?? []) yield { type: 'text-delta', index: 0, text: word }
+    for (const line of text.split(/(?<=\n)/)) yield { type: 'text-delta', index: 0, text: line }
     yield { type: 'block-end', index: 0, block: { type: 'text', text } }
     for (const [position, call] of calls.entries()) {
       const index = position + 1

@@ -1,0 +1,61 @@
+import { parseArgs } from 'node:util'
+import { nearest } from '@dsh/harness/kernel'
+import { usageError } from './errors.ts'
+import type { Arguments, Command } from './command.ts'
+
+/** Sorts out what was typed after a command's name. Throws a usage error for what the command does not know. */
+export function parseArguments(command: Command, argv: readonly string[]): Arguments {
+  const options = withHelp(command)
+  const { tokens } = parseArgs({
+    args: [...argv],
+    options,
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+  })
+  const values: Record<string, string | boolean> = {}
+  const words: string[] = []
+  for (const token of tokens) {
+    if (token.kind === 'positional') words.push(token.value)
+    if (token.kind !== 'option') continue
+    const { name, rawName } = token
+    if (!Object.hasOwn(options, name)) throw unknownOption(command, rawName)
+    if (Object.hasOwn(values, name))
+      throw usageError('REPEATED_OPTION', `${rawName} is given twice`, helpOf(command))
+    values[name] = options[name]?.type === 'boolean' ? flag(command, token) : text(command, token)
+  }
+  return { values, words }
+}
+
+interface Typed {
+  readonly rawName: string
+  readonly value: string | undefined
+  readonly inlineValue: boolean | undefined
+}
+
+function helpOf(command: Command): string {
+  return `dsh ${command.name} --help`
+}
+
+function withHelp(command: Command): Record<string, { type: 'string' | 'boolean'; short?: string }> {
+  return { ...command.options, help: { type: 'boolean', short: 'h' } }
+}
+
+function flag(command: Command, { rawName, value }: Typed): true {
+  if (value === undefined) return true
+  throw usageError('UNEXPECTED_VALUE', `${rawName} takes no value, found "${value}"`, helpOf(command))
+}
+
+function text(command: Command, { rawName, value, inlineValue }: Typed): string {
+  const isNextOption = inlineValue !== true && value !== undefined && /^-./.test(value)
+  if (value !== undefined && value !== '' && !isNextOption) return value
+  throw usageError('MISSING_VALUE', `${rawName} needs a value`, helpOf(command))
+}
+
+function unknownOption(command: Command, rawName: string): Error {
+  const known = Object.entries(withHelp(command)).flatMap(([name, { short }]) =>
+    rawName.startsWith('--') ? [`--${name}`] : short === undefined ? [] : [`-${short}`],
+  )
+  const hint = rawName.startsWith('--') ? nearest(rawName, known) : ''
+  return usageError('UNKNOWN_OPTION', `dsh ${command.name} has no option ${rawName}${hint}`, helpOf(command))
+}

@@ -1,0 +1,73 @@
+import type { Command, Option } from './command.ts'
+
+const json: Option = { type: 'boolean', about: 'print JSON, one object a line' }
+
+export const commands: readonly Command[] = [
+  {
+    name: 'run',
+    usage: 'dsh run [OPTIONS] [PROMPT]',
+    about: 'Work on one task and print the answer',
+    options: {
+      model: {
+        type: 'string',
+        short: 'm',
+        value: 'PROVIDER/MODEL',
+        about: 'ask this model, and keep it as the default',
+      },
+      directory: {
+        type: 'string',
+        short: 'C',
+        value: 'DIR',
+        about: 'work in DIR instead of the current folder',
+      },
+      continue: { type: 'boolean', short: 'c', about: 'go on with the newest session of the folder' },
+      resume: {
+        type: 'string',
+        short: 'r',
+        value: 'ID',
+        about: 'go on with this session; a unique beginning is enough',
+      },
+      permission: {
+        type: 'string',
+        value: 'MODE',
+        about: 'read-only, workspace-write (default) or full-access',
+      },
+      yes: { type: 'boolean', about: 'allow everything that would be asked' },
+      json: {
+        type: 'boolean',
+        about: "print the session's events, one a line, and a last line with the outcome",
+      },
+      schema: {
+        type: 'string',
+        value: 'FILE',
+        about: 'the answer must be JSON that fits the JSON Schema in FILE',
+      },
+    },
+    notes: [
+      'Without PROMPT, or with -, the prompt is read from standard input.',
+      'The answer goes to standard output, everything else to standard error.',
+      '',
+      'Exit codes: 0 ok, 1 failed, 2 usage, 3 no credential, 4 denied, 5 provider, 130 cancelled.',
+    ],
+    load: async () => (await import('./commands/run.ts')).run,
+  },
+  {
+    name: 'session',
+    usage: 'dsh session ls | show ID | cat ID',
+    about: 'List, show or print stored sessions',
+    options: { json },
+    notes: [
+      'ls    all sessions, newest first',
+      'show  the transcript of one',
+      'cat   the stored events of one, one JSON line each',
+    ],
+    load: async () => (await import('./commands/session.ts')).session,
+  },
+  {
+    name: 'models',
+    usage: 'dsh models',
+    about: 'List the models and say which have a key',
+    options: { json },
+    load: async () => (await import('./commands/models.ts')).models,
+  },
+]

@@ -1,0 +1,60 @@
+import { headless } from '@dsh/harness/presets/headless'
+import { CliError } from '../errors.ts'
+import { loadSchema } from '../run/answer-schema.ts'
+import { againCommand, withPrompt } from '../run/keep-prompt.ts'
+import { readLastModel } from '../run/last-model.ts'
+import { runOptions } from '../run/options.ts'
+import type { RunOptions } from '../run/options.ts'
+import { readPrompt } from '../run/prompt.ts'
+import { Stop } from '../run/signals.ts'
+import { work } from '../run/work.ts'
+import type { Arguments, CommandBody } from '../command.ts'
+import type { Io } from '../io.ts'
+
+export const run: CommandBody = async (args, io) => {
+  const options = runOptions(args)
+  using stop = new Stop(io)
+  try {
+    const prompt = await readPrompt(args.words, io, stop.signal)
+    return await begin(prompt, { args, options, stop, io })
+  } catch (error) {
+    if (stop.exitCode === undefined) throw error
+    const what = `${stop.received} came before the model was asked`
+    throw new CliError('CANCELLED', what, { cause: error, exitCode: stop.exitCode })
+  }
+}
+
+interface Order {
+  readonly args: Arguments
+  readonly options: RunOptions
+  readonly stop: Stop
+  readonly io: Io
+}
+
+async function begin(prompt: string, { args, options, stop, io }: Order): Promise<number> {
+  io.err.line(permissionLine(options))
+  try {
+    const { home, env, cwd } = io
+    const { permission, schema: file } = options
+    const [ctx, schema, last] = await Promise.all([
+      headless({ home, env, permission }),
+      file === undefined ? undefined : loadSchema(cwd, file),
+      readLastModel(home),
+    ])
+    const again = againCommand(prompt, args, io.command)
+    return await work({ ctx, prompt, schema, last, options, stop, io, again })
+  } catch (error) {
+    throw withPrompt(error, prompt, args, io.command)
+  }
+}
+
+/** The first line of every run: what stands between the model and the machine. */
+function permissionLine({ permission, yes }: RunOptions): string {
+  const asks =
+    permission === 'full-access'
+      ? 'nothing is asked'
+      : yes
+        ? 'everything asked is allowed'
+        : 'commands are asked'
+  return `no sandbox: commands run with your own rights · ${permission}, ${asks}`
+}

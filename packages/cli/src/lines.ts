@@ -1,0 +1,72 @@
+import type { TurnEndReason } from '@dsh/protocol'
+import { duration, inert, oneLine } from './text.ts'
+import type { Entry, ToolEntry } from './transcript.ts'
+
+export interface LineStyle {
+  readonly color: boolean
+}
+
+const shownOutput = 5
+
+/** An entry as lines for a person, ended by a line break; nothing in them acts on a terminal. */
+export function linesOf(entry: Entry, style: LineStyle): string {
+  switch (entry.kind) {
+    case 'prompt':
+      return `${paint('› ', 'bold', style)}${inert(entry.text.trimEnd())}\n`
+    case 'answer':
+      return `${inert(entry.text.trimEnd())}\n`
+    case 'tool':
+      return toolLines(entry, style)
+    case 'end':
+      return `${paint(`■ ${endOf(entry.reason)}`, 'red', style)}\n`
+  }
+}
+
+/** Why a turn ended, in words. */
+export function endOf(reason: TurnEndReason): string {
+  switch (reason.kind) {
+    case 'completed':
+      return 'done'
+    case 'aborted':
+      return 'cancelled'
+    case 'blocked':
+      return 'blocked before the model was asked'
+    case 'error':
+      return `${reason.error.code}: ${inert(reason.error.message)}`
+    case 'max-tokens':
+      return 'the answer reached the output limit of the model and is cut off'
+    case 'interrupted':
+      return 'interrupted: the process ended in the middle of the turn'
+    case 'forked':
+      return 'forked in the middle of the turn'
+    default:
+      return (reason as { kind: string }).kind
+  }
+}
+
+function toolLines(entry: ToolEntry, style: LineStyle): string {
+  const { name, subject, ms, exit, problem, changed } = entry
+  const hasFailed = problem !== undefined || (exit !== undefined && exit !== 'exit 0')
+  const facts = [duration(ms), exit, problem].filter(fact => fact !== undefined).join(', ')
+  const mark = paint(problem === undefined ? '●' : '✗', hasFailed ? 'red' : 'green', style)
+  const touched = changed.filter(path => path !== subject).map(path => ` → ${inert(path)}`)
+  const head = `${mark} ${inert(name)} ${oneLine(subject)}`.trimEnd()
+  return [`${head} ${paint(`(${facts})`, 'dim', style)}${touched.join('')}`, ...tail(entry, style), ''].join(
+    '\n',
+  )
+}
+
+/** The last lines of what a command printed, and the first of a failure. */
+function tail({ name, output, problem }: ToolEntry, style: LineStyle): string[] {
+  const lines = output.split('\n').filter(line => line.trim() !== '' && !/^\[exit code: \d+\]$/.test(line))
+  const shown =
+    problem !== undefined ? lines.slice(0, shownOutput) : name === 'bash' ? lines.slice(-shownOutput) : []
+  return shown.map(line => paint(`  │ ${oneLine(line)}`, 'dim', style))
+}
+
+const codes = { bold: [1, 22], dim: [2, 22], red: [31, 39], green: [32, 39] } as const
+
+function paint(text: string, color: keyof typeof codes, style: LineStyle): string {
+  const [on, off] = codes[color]
+  return style.color ? `\u001b[${on}m${text}\u001b[${off}m` : text
+}

@@ -1,0 +1,49 @@
+import { nearest } from '@dsh/harness/kernel'
+import { commands } from './commands.ts'
+import { exitCode, usageError } from './errors.ts'
+import { failedResult } from './run/outcome.ts'
+import { inert } from './text.ts'
+import type { Io } from './io.ts'
+
+/** What is told of anything that was thrown. */
+export interface ErrorReport {
+  readonly code: string
+  readonly message: string
+  readonly exitCode: number
+  readonly fix?: string
+}
+
+/**
+ * Tells the person what went wrong before any turn began, in the one form all errors have, and gives the exit code.
+ * With `json` standard output gets its last line as well.
+ */
+export function reportError(error: unknown, io: Io, options: { readonly json: boolean }): number {
+  const report = reportOf(error)
+  if (options.json) io.out.line(JSON.stringify(failedResult(report)))
+  io.err.write(errorLines(report))
+  if (report.code === 'INTERNAL' && io.env.DSH_DEBUG !== undefined)
+    io.err.line(inert(String((error as Error).stack)))
+  return report.exitCode
+}
+
+export function errorLines({ code, message, fix }: ErrorReport): string {
+  const lines = [`error ${code}: ${inert(message)}`, ...(fix ?? '').split('\n').filter(Boolean).map(inert)]
+  return `${lines.join('\n  ')}\n`
+}
+
+export function reportOf(error: unknown): ErrorReport {
+  const { code, message, exitCode: exit, fix } = error as Partial<ErrorReport>
+  const text = typeof message === 'string' && message !== '' ? message : String(error)
+  return {
+    code: typeof code === 'string' ? code : 'INTERNAL',
+    message: text,
+    exitCode: typeof exit === 'number' ? exit : exitCode.failed,
+    ...(typeof fix === 'string' ? { fix } : {}),
+  }
+}
+
+export function unknownCommand(word: string): Error {
+  const hint = nearest(word, [...commands.map(({ name }) => name), 'help'])
+  const what = word.startsWith('-') ? 'option' : 'command'
+  return usageError(`UNKNOWN_${what.toUpperCase()}`, `dsh has no ${what} "${word}"${hint}`, 'dsh --help')
+}

@@ -1,0 +1,58 @@
+import { nearest } from '@dsh/harness/kernel'
+import { usageError } from '../errors.ts'
+import type { Arguments } from '../command.ts'
+
+const permissionModes = ['read-only', 'workspace-write', 'full-access'] as const
+
+type PermissionMode = (typeof permissionModes)[number]
+
+export interface RunOptions {
+  readonly words: readonly string[]
+  readonly model?: string
+  readonly directory?: string
+  /** Go on with a stored session: this one, or the newest of the folder. */
+  readonly resume?: { readonly id: string } | 'newest'
+  readonly permission: PermissionMode
+  readonly yes: boolean
+  readonly json: boolean
+  /** A file name. */
+  readonly schema?: string
+}
+
+/** Throws a usage error for values that mean nothing. */
+export function runOptions({ values, words }: Arguments): RunOptions {
+  const {
+    model,
+    directory,
+    resume,
+    permission = 'workspace-write',
+    schema,
+  } = values as Record<string, string>
+  if (values.continue === true && resume !== undefined)
+    throw usageError(
+      'OPTION_CONFLICT',
+      '-c and -r name two sessions, give one of them',
+      `dsh run -r ${resume} …`,
+    )
+  return {
+    words,
+    permission: toMode(permission),
+    yes: values.yes === true,
+    json: values.json === true,
+    ...(model === undefined ? {} : { model }),
+    ...(directory === undefined ? {} : { directory }),
+    ...(resume === undefined ? {} : { resume: { id: resume } }),
+    ...(values.continue === true ? { resume: 'newest' } : {}),
+    ...(schema === undefined ? {} : { schema }),
+  }
+}
+
+function toMode(word: string): PermissionMode {
+  const mode = permissionModes.find(known => known === word)
+  if (mode !== undefined) return mode
+  throw usageError(
+    'UNKNOWN_PERMISSION',
+    `there is no permission "${word}"${nearest(word, permissionModes)}`,
+    `dsh run --permission ${permissionModes.join('|')} …`,
+  )
+}

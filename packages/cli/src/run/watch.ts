@@ -1,0 +1,36 @@
+import type { Context } from '@dsh/harness/kernel'
+import type { SessionEvent, SessionId } from '@dsh/protocol'
+import { Tally } from '../tally.ts'
+import { Transcript } from '../transcript.ts'
+import type { Feed } from './feed.ts'
+
+/** What is seen of one session's run: counted, and shown as it happens. */
+export class Watch {
+  readonly tally = new Tally()
+  readonly changed = new Set<string>()
+  /** Something was to be asked and nobody could answer. */
+  wasDenied = false
+  /** What the driver failed at last. */
+  failure: unknown
+  readonly #transcript: Transcript
+  readonly #feed: Feed
+
+  constructor(ctx: Context, id: SessionId, options: { readonly folder: string; readonly feed: Feed }) {
+    this.#transcript = new Transcript(options.folder)
+    this.#feed = options.feed
+    ctx.on('session/event', (session, event) => {
+      if (session.id === id) this.#observe(event)
+    })
+    ctx.on('agent/error', ({ agent, error }) => {
+      if (agent.id === id) this.failure = error
+    })
+  }
+
+  #observe(event: SessionEvent): void {
+    this.tally.observe(event)
+    if (event.type === 'approval/decided' && event.data.outcome === 'unavailable') this.wasDenied = true
+    const entry = this.#transcript.next(event)
+    if (entry?.kind === 'tool') for (const path of entry.changed) this.changed.add(path)
+    this.#feed.show(event, entry)
+  }
+}

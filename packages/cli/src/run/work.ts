@@ -1,0 +1,113 @@
+import type { Agent } from '@dsh/harness/agent'
+import type { Context } from '@dsh/harness/kernel'
+import { createUserMessage } from '@dsh/harness/llm'
+import type { MessageSource, UserMessage } from '@dsh/protocol'
+import { correctionFor } from './answer-schema.ts'
+import type { AnswerSchema } from './answer-schema.ts'
+import { humanFeed, jsonFeed } from './feed.ts'
+import { writeLastModel } from './last-model.ts'
+import type { ModelChoice, ModelRoute } from './model.ts'
+import { openSession, targetOf } from './open.ts'
+import type { Target } from './open.ts'
+import type { RunOptions } from './options.ts'
+import { tellOutcome } from './report.ts'
+import type { Stop } from './signals.ts'
+import { Watch } from './watch.ts'
+import { endWithin } from '../end.ts'
+import { inert } from '../text.ts'
+import type { Io } from '../io.ts'
+
+export interface Work {
+  readonly ctx: Context
+  readonly prompt: string
+  readonly schema: AnswerSchema | undefined
+  /** The model asked for in an earlier run. */
+  readonly last: ModelRoute | undefined
+  readonly options: RunOptions
+  readonly stop: Stop
+  readonly io: Io
+  /** The command that says everything again. */
+  readonly again: string
+}
+
+/** What came of the turns of a run. */
+export interface Talk {
+  /** What goes to standard output. */
+  readonly answer: string
+  readonly failure?: { readonly code: string; readonly message: string }
+}
+
+/** How long a cancelled turn may take to end, and then what was mounted. */
+const endMs = 5000
+
+/** One run, from the session it works in to the exit code. Throws where no turn began. */
+export async function work(job: Work): Promise<number> {
+  const { ctx, options, io, schema, stop } = job
+  const feed = options.json ? jsonFeed(io) : humanFeed(io, { holdAnswer: schema !== undefined })
+  try {
+    const target = await targetOf(job)
+    const watch = new Watch(ctx, target.id, { folder: target.folder, feed })
+    const { handle, choice } = await openSession(target, job)
+    for (const line of startLines(choice, target)) io.err.line(line)
+    stop.signal.throwIfAborted()
+    const talk = await converse(handle.agent, watch, job)
+    if (options.model !== undefined && watch.tally.hasAnswer) await keepModel(choice, io)
+    return await tellOutcome(talk, { watch, feed, target, choice, job })
+  } finally {
+    await endWithin(ctx, endMs)
+  }
+}
+
+function startLines(
+  { provider, model, reason, keyEnv }: ModelChoice,
+  { id, folder, isNew }: Target,
+): string[] {
+  const route = `${provider}/${model}${keyEnv === undefined ? '' : ` (key in ${keyEnv})`}`
+  const line = inert(`${route} · ${isNew ? 'new session' : 'session'} ${id} · ${folder}`)
+  const demo = 'no key was found, so the demo model answers from a script; `dsh models` shows what to set'
+  return reason === 'demo' ? [demo, line] : [line]
+}
+
+/** The turn of the prompt, and where the answer does not fit the schema, one more. */
+async function converse(agent: Agent, watch: Watch, job: Work): Promise<Talk> {
+  const { prompt, schema, options, stop, io } = job
+  stop.signal.addEventListener('abort', () => agent.cancel({ kind: 'user' }), { once: true })
+  // Whoever reads the events is gone: nothing more of this run would be seen.
+  if (options.json)
+    io.out.onFailure(() => agent.cancel({ kind: 'hook', reason: 'standard output was closed' }))
+  if (schema !== undefined) agent.inject(say(schema.instructions, schemaSource('instructions')))
+  await turn(agent, say(prompt, { kind: 'user' }), stop)
+  const { tally } = watch
+  if (schema === undefined || tally.end?.kind !== 'completed') return { answer: tally.answer }
+  let checked = schema.check(tally.answer)
+  if ('problems' in checked) {
+    await turn(agent, say(correctionFor(checked.problems), schemaSource('notice')), stop)
+    if (tally.end?.kind !== 'completed') return { answer: '' }
+    checked = schema.check(tally.answer)
+  }
+  if ('json' in checked) return { answer: checked.json }
+  const message = `the answer does not fit the schema: ${checked.problems}`
+  return { answer: '', failure: { code: 'SCHEMA_MISMATCH', message } }
+}
+
+async function turn(agent: Agent, message: UserMessage, stop: Stop): Promise<void> {
+  agent.followup(message)
+  await Promise.race([agent.whenIdle(), stop.graceOf(endMs)])
+}
+
+function say(text: string, source: MessageSource): UserMessage {
+  return createUserMessage({ content: [{ type: 'text', text }], source })
+}
+
+function schemaSource(form: 'instructions' | 'notice'): MessageSource {
+  if (form === 'instructions') return { kind: 'plugin', plugin: 'answer-schema', form }
+  return { kind: 'plugin', plugin: 'answer-schema', form, summary: 'The answer did not fit the schema' }
+}
+
+/** A choice that cannot be kept is no reason to fail a run that went well. */
+async function keepModel(choice: ModelChoice, io: Io): Promise<void> {
+  if (choice.provider === 'demo') return
+  await writeLastModel(io.home, choice).catch((error: unknown) => {
+    io.err.line(inert(`the model could not be kept as the default: ${(error as Error).message}`))
+  })
+}

@@ -1,0 +1,41 @@
+import { nearest } from '@dsh/harness/kernel'
+import type { SessionPersistence, SessionRow } from '@dsh/harness/session'
+import { usageError } from './errors.ts'
+import { oneLine } from './text.ts'
+
+type Lister = Pick<SessionPersistence, 'list'>
+
+const shownCandidates = 8
+
+/** The session whose id is `word` or begins with it. Throws a usage error where none or several do. */
+export async function findSession(store: Lister, word: string): Promise<SessionRow> {
+  const rows = await store.list()
+  const exact = rows.find(({ id }) => id === word)
+  if (exact !== undefined) return exact
+  const matches = rows.filter(({ id }) => id.startsWith(word))
+  const [first] = matches
+  if (first === undefined) {
+    const hint = nearest(
+      word,
+      rows.map(({ id }) => id),
+    )
+    throw usageError('UNKNOWN_SESSION', `no session begins with "${oneLine(word)}"${hint}`, 'dsh session ls')
+  }
+  if (matches.length === 1) return first
+  const ids = matches.slice(0, shownCandidates).map(({ id }) => id)
+  const more = matches.length > ids.length ? `, and ${matches.length - ids.length} more` : ''
+  throw usageError(
+    'AMBIGUOUS_SESSION',
+    `${matches.length} sessions begin with "${word}": ${ids.join(', ')}${more}`,
+    'dsh session ls',
+  )
+}
+
+/** The session of `folder` that was written last. Sessions of subagents are no one's to continue. */
+export async function newestSession(store: Lister, folder: string): Promise<SessionRow> {
+  const rows = (await store.list()).flatMap(row => ('header' in row ? [row] : []))
+  const own = rows.filter(({ header }) => header.cwd === folder && header.origin === undefined)
+  const [newest] = own.toSorted((a, b) => b.updatedAt - a.updatedAt)
+  if (newest !== undefined) return newest
+  throw usageError('NO_SESSION', `there is no session of "${folder}" to go on with`, 'dsh session ls')
+}

@@ -1,0 +1,36 @@
+import { cutText } from '@dsh/harness/tools'
+
+/**
+ * `text` with nothing in it that a terminal would act on: escapes and other controls become visible signs, and signs
+ * that reorder a line are dropped. Line breaks and tabs stay.
+ */
+export function inert(text: string): string {
+  return text.replace(acting, char => {
+    const code = char.codePointAt(0) ?? 0
+    if (code === 0x7f) return '␡'
+    return code < 0x20 && code !== 0x0d ? String.fromCodePoint(0x2400 + code) : ''
+  })
+}
+
+const acting = /(?![\t\n])[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu
+
+const lineBytes = 160
+
+/** `text` on one line, cut where it is long. */
+export function oneLine(text: string): string {
+  return cutText(inert(text.trim().replace(/\s*\n\s*/g, ' ⏎ ')).replaceAll('\t', ' '), lineBytes)
+}
+
+/** A time span in the unit that fits: `12 ms`, `1.2 s`, `3 min 5 s`. */
+export function duration(ms: number): string {
+  const span = Math.max(0, Math.round(ms))
+  if (span < 1000) return `${span} ms`
+  if (span < 59_950) return `${(span / 1000).toFixed(1)} s`
+  const seconds = Math.round(span / 1000)
+  return `${Math.floor(seconds / 60)} min ${seconds % 60} s`
+}
+
+/** `1,234` with the separators that everybody reads. */
+export function grouped(count: number): string {
+  return String(count).replace(/\B(?=(\d{3})+$)/g, ',')
+}

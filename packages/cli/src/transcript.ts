@@ -1,0 +1,136 @@
+import { isAbsolute, relative } from 'node:path'
+import type { ContentBlock, SessionEvent, TurnEndReason } from '@dsh/protocol'
+
+/** One thing a person is told of a session, in the order it happened. */
+export type Entry =
+  | { readonly kind: 'prompt'; readonly text: string }
+  /** What the model said; `isLast` where no call goes with it. */
+  | { readonly kind: 'answer'; readonly text: string; readonly isLast: boolean }
+  | ToolEntry
+  /** A turn that did not just complete. */
+  | { readonly kind: 'end'; readonly reason: TurnEndReason }
+
+export interface ToolEntry {
+  readonly kind: 'tool'
+  readonly name: string
+  /** What the call is about: the command, the file, the pattern. */
+  readonly subject: string
+  readonly ms: number
+  /** How a command ended: `exit 1`, `killed by SIGTERM`, `timed out`. */
+  readonly exit?: string
+  /** Why the call failed. */
+  readonly problem?: string
+  /** The result as the model sees it. */
+  readonly output: string
+  /** Files that the call wrote, relative to the session's folder where they are below it. */
+  readonly changed: readonly string[]
+}
+
+/** Reads a session's events in order and gives what each adds for a person; keeps only what is still open. */
+export class Transcript {
+  readonly #cwd: string | undefined
+  readonly #calls = new Map<string, { readonly name: string; readonly args: unknown; since: number }>()
+
+  constructor(cwd: string | undefined) {
+    this.#cwd = cwd
+  }
+
+  next(event: SessionEvent): Entry | undefined {
+    switch (event.type) {
+      case 'user/message': {
+        const { source, content } = event.data
+        return source.kind === 'user' ? { kind: 'prompt', text: textOf(content) } : undefined
+      }
+      case 'assistant/message': {
+        const { content } = event.data.message
+        const text = textOf(content)
+        const isLast = !content.some(({ type }) => type === 'tool-call')
+        return text.trim() === '' ? undefined : { kind: 'answer', text, isLast }
+      }
+      case 'tool/call': {
+        const { callId, name } = event.data
+        this.#calls.set(callId, { name, args: parsed(event.data), since: event.time })
+        return undefined
+      }
+      case 'tool/start': {
+        const call = this.#calls.get(event.data.callId)
+        if (call !== undefined) call.since = event.time
+        return undefined
+      }
+      case 'tool/result':
+        return this.#toolEntry(event)
+      case 'turn/end':
+        return event.data.reason.kind === 'completed' ? undefined : { kind: 'end', reason: event.data.reason }
+      default:
+        return undefined
+    }
+  }
+
+  #toolEntry({ data, time }: SessionEvent<'tool/result'>): ToolEntry {
+    const [{ toolCallId, content, isError }] = data.message.content
+    const call = this.#calls.get(toolCallId) ?? { name: 'tool', args: undefined, since: time }
+    this.#calls.delete(toolCallId)
+    const output = textOf(content)
+    const exit = call.name === 'bash' && isError !== true ? exitOf(output) : undefined
+    return {
+      kind: 'tool',
+      name: call.name,
+      subject: this.#subjectOf(call.args),
+      ms: time - call.since,
+      output,
+      changed: isError === true ? [] : this.#changedBy(call.name, call.args),
+      ...(exit === undefined ? {} : { exit }),
+      ...(isError === true ? { problem: data.error?.code ?? 'failed' } : {}),
+    }
+  }
+
+  #subjectOf(args: unknown): string {
+    for (const key of subjectKeys) {
+      const value = field(args, key)
+      if (value !== undefined) return key.endsWith('path') ? this.#shown(value) : value
+    }
+    return ''
+  }
+
+  #changedBy(name: string, args: unknown): readonly string[] {
+    const path = field(args, 'file_path')
+    return writers.has(name) && path !== undefined ? [this.#shown(path)] : []
+  }
+
+  #shown(path: string): string {
+    if (this.#cwd === undefined || !isAbsolute(path)) return path
+    const below = relative(this.#cwd, path)
+    return below === '' ? '.' : below.startsWith('..') ? path : below
+  }
+}
+
+/** The visible text of a message, blocks joined. */
+export function textOf(content: readonly ContentBlock[]): string {
+  return content.map(block => (block.type === 'text' ? block.text : '')).join('')
+}
+
+const writers: ReadonlySet<string> = new Set(['write', 'edit'])
+const subjectKeys = ['command', 'file_path', 'pattern', 'query', 'path', 'url', 'name'] as const
+
+function field(args: unknown, key: string): string | undefined {
+  const value = typeof args === 'object' && args !== null ? (args as Record<string, unknown>)[key] : undefined
+  return typeof value === 'string' ? value : undefined
+}
+
+/** From the mark that the bash tool puts on its last line. */
+function exitOf(output: string): string {
+  const mark = /\[(?:exit code: (\d+)|killed by signal: (\w+)|timed out after \w+)\]\s*$/.exec(output)
+  if (mark === null) return 'exit 0'
+  const [, code, signal] = mark
+  if (code !== undefined) return `exit ${code}`
+  return signal === undefined ? 'timed out' : `killed by ${signal}`
+}
+
+/** A model's arguments may be anything; what is no JSON has no fields to show. */
+function parsed({ arguments: text }: { readonly arguments: string }): unknown {
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    return text
+  }
+}

@@ -1,0 +1,124 @@
+import { spawn } from 'node:child_process'
+import type { ChildProcessByStdio } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Readable, Writable } from 'node:stream'
+import type { TestContext } from 'node:test'
+import { startMockProvider } from '@dsh/harness/testing'
+import type { MockProvider, MockProviderOptions } from '@dsh/harness/testing'
+
+const bin = join(import.meta.dirname, '../../bin.js')
+
+export interface Ended {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export interface StartOptions {
+  readonly env?: Readonly<Record<string, string | undefined>>
+  /** What standard input holds; absent = it is empty. */
+  readonly input?: string
+  readonly cwd?: string
+}
+
+export interface Started {
+  readonly child: ChildProcessByStdio<Writable, Readable, Readable>
+  readonly out: { stdout: string; stderr: string }
+  readonly ended: Promise<Ended>
+  /** Resolves once standard error holds a match. */
+  said(pattern: RegExp): Promise<void>
+}
+
+/** A home, a folder to work in, and the real command in a clean environment. */
+export interface Bench {
+  readonly root: string
+  readonly home: string
+  readonly work: string
+  readonly env: Record<string, string | undefined>
+  start(args: readonly string[], options?: StartOptions): Started
+  dsh(args: readonly string[], options?: StartOptions): Promise<Ended>
+  /** A provider whose key is in the environment of every command from now on. */
+  provider(options?: MockProviderOptions): Promise<MockProvider>
+  /** The stored logs. */
+  logs(): string[]
+}
+
+export function bench(t: TestContext): Bench {
+  const root = mkdtempSync(join(tmpdir(), 'dsh-e2e-'))
+  const [home, work] = [join(root, 'user/.dsh'), join(root, 'work')]
+  for (const folder of [join(root, 'user'), work]) mkdirSync(folder)
+  t.after(() => rmSync(root, { recursive: true, force: true }))
+  const env: Record<string, string | undefined> = {
+    PATH: process.env.PATH,
+    HOME: join(root, 'user'),
+    TMPDIR: root,
+    LANG: 'C.UTF-8',
+  }
+
+  const start = (args: readonly string[], options: StartOptions = {}): Started => {
+    const { cwd = work, input = '' } = options
+    const child = spawn(process.execPath, [bin, ...args], {
+      cwd,
+      env: { ...env, ...options.env },
+      stdio: ['pipe', 'pipe', 'pipe'],
+      detached: true,
+    })
+    t.after(() => child.kill('SIGKILL'))
+    const out = { stdout: '', stderr: '' }
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (out.stdout += text))
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (out.stderr += text))
+    child.stdin.on('error', () => {})
+    child.stdin.end(input)
+    const ended = once(child, 'close').then(([code]: unknown[]) => ({ code: code as number | null, ...out }))
+    const said = async (pattern: RegExp): Promise<void> => {
+      while (!pattern.test(out.stderr)) {
+        if (child.exitCode !== null) throw new Error(`ended without ${pattern}: ${out.stderr}`)
+        await Promise.race([once(child.stderr, 'data'), once(child, 'close')])
+      }
+    }
+    return { child, out, ended, said }
+  }
+
+  return {
+    root,
+    home,
+    work,
+    env,
+    start,
+    dsh: (args, options) => start(args, options).ended,
+    async provider(options) {
+      const provider = await startMockProvider(options)
+      t.after(() => provider.close())
+      Object.assign(env, provider.env)
+      return provider
+    },
+    logs: () => (existsSync(home) ? globSync(join(home, 'sessions/*/*/log.*')) : []),
+  }
+}
+
+/** The lines of `--json`: the events, and the result that ends them. */
+export function jsonLines(stdout: string): {
+  events: Record<string, unknown>[]
+  result: Record<string, unknown>
+} {
+  const lines = stdout.split('\n')
+  if (lines.pop() !== '') throw new Error('the last line does not end')
+  const events = lines.map(line => JSON.parse(line) as Record<string, unknown>)
+  const result = events.pop()
+  if (result === undefined) throw new Error('there is no line')
+  return { events, result }
+}
+
+/** The id that the last line on standard error names. */
+export function sessionIn(stderr: string): string {
+  const id = /^session (\S+) ·/m.exec(stderr)?.[1]
+  if (id === undefined) throw new Error(`no session in ${stderr}`)
+  return id
+}
+
+export function readBytes(path: string): string {
+  return readFileSync(path, 'latin1')
+}
