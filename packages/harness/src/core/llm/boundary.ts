@@ -1,6 +1,6 @@
 import type { FinishReason, LlmFailure, StreamChunk } from '@dsh/protocol'
 import { adoptChunk } from './chunk.ts'
-import { toLlmFailure } from './failure.ts'
+import { llmError, toLlmFailure } from './failure.ts'
 
 /** One dispatch of `llm/stream`; lets a chunk that was checked behind the listeners pass in front of them. */
 export interface Passage {
@@ -126,7 +126,10 @@ export class ChunkReader implements AsyncIterator<StreamChunk, void> {
   readonly #source: AsyncIterator<unknown>
   #ended = false
 
+  /** Throws INVALID_ADAPTER for what is no stream. */
   constructor(stream: AsyncIterable<unknown>) {
+    if (typeof (stream as Partial<typeof stream> | undefined)?.[Symbol.asyncIterator] !== 'function')
+      throw llmError('INVALID_ADAPTER', 'the adapter gave no stream of chunks')
     this.#source = stream[Symbol.asyncIterator]()
   }
 

@@ -7,7 +7,8 @@ import { llmError, mendedFailure } from './failure.ts'
  * Throws MALFORMED_RESPONSE for what is no chunk.
  */
 export function adoptChunk(value: unknown): StreamChunk {
-  if (typeof value !== 'object' || value === null) throw malformed(`a ${typeof value} instead of a chunk`)
+  if (typeof value !== 'object' || value === null)
+    throw malformed(`${value === null ? 'null' : typeof value} instead of a chunk`)
   const chunk = value as StreamChunk
   const { type } = chunk
   switch (type) {
