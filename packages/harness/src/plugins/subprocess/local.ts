@@ -1,0 +1,193 @@
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { constants } from 'node:fs'
+import { access, stat } from 'node:fs/promises'
+import { delimiter, isAbsolute, join, sep } from 'node:path'
+import { _default, array, object, optional, prefault, record, string } from 'zod/mini'
+import type { input } from 'zod/mini'
+import type { Context, PluginObject } from '../../kernel/index.ts'
+import { childEnvironment } from './environment.ts'
+import type { ChildEnvironment, Environment } from './environment.ts'
+import { SubprocessError } from './errors.ts'
+import { RunningProcess } from './running.ts'
+import type { SpawnSpec, Subprocess, SubprocessHandle } from './service.ts'
+import { findTree, signalAll } from './tree.ts'
+import type { TreeRoot } from './tree.ts'
+
+export interface SubprocessConfig {
+  /** The environment that processes get a part of. Default: that of this process. */
+  readonly env: Environment
+  /** Further variables that processes get, by name or with `*` for any characters. */
+  readonly pass: readonly string[]
+}
+
+const markerName = 'DSH_PROCESS'
+const maxTimerMs = 2 ** 31 - 1
+const strayGraceMs = 500
+
+/**
+ * Processes of this machine, each the leader of a group and session of its own.
+ *
+ * Every process carries a variable that names it and this service, by which those are found that left the group. When
+ * the service is disposed or this process exits, everything it started is ended. After a SIGKILL of this process
+ * itself they live on.
+ */
+export class LocalSubprocess implements Subprocess {
+  readonly #environment: ChildEnvironment
+  readonly #nonce = randomBytes(9).toString('base64url')
+  readonly #running = new Set<RunningProcess>()
+  /** Trees whose program ended while something of the group lived on. */
+  readonly #left = new Map<number, TreeRoot>()
+  #count = 0
+  #isClosed = false
+
+  constructor({ env, pass }: SubprocessConfig) {
+    this.#environment = childEnvironment(env, pass)
+  }
+
+  get withheldNames(): readonly string[] {
+    return this.#environment.withheld
+  }
+
+  async resolveExecutable(
+    command: string,
+    { env = {}, signal }: { readonly env?: SpawnSpec['env']; readonly signal?: AbortSignal } = {},
+  ): Promise<string> {
+    if (isAbsolute(command)) {
+      if (await isExecutable(command)) return command
+    } else if (command !== '' && !command.includes(sep)) {
+      const path = { ...this.#environment.env, ...env }['PATH'] ?? ''
+      for (const folder of path.split(delimiter).filter(isAbsolute)) {
+        signal?.throwIfAborted()
+        if (await isExecutable(join(folder, command))) return join(folder, command)
+      }
+    }
+    throw new SubprocessError('PROGRAM_NOT_FOUND', `no program "${command}"`)
+  }
+
+  spawn(spec: SpawnSpec): SubprocessHandle {
+    assertSpec(spec)
+    spec.signal?.throwIfAborted()
+    if (this.#isClosed)
+      throw new SubprocessError('SUBPROCESS_CLOSED', `cannot start "${spec.argv[0]}": the service is closed`)
+    const marker = `${this.#nonce}.${++this.#count}`
+    const [program, ...args] = spec.argv
+    const child = spawn(program, args, {
+      cwd: spec.cwd,
+      detached: true,
+      env: { ...this.#environment.env, ...spec.env, [markerName]: marker },
+      stdio: [stdinMode(spec.stdin), outputMode(spec.stdout), outputMode(spec.stderr)],
+      windowsHide: true,
+    })
+    const running = new RunningProcess(child, spec, {
+      marker: `${markerName}=${marker}\0`,
+      send: (pid, signal) => void process.kill(pid, signal),
+      explain: error => explain(error, spec),
+    })
+    this.#running.add(running)
+    const forget = (): void => {
+      this.#running.delete(running)
+      if (running.hasGroup()) this.#left.set(running.pid, running)
+    }
+    running.done.then(forget, forget)
+    return running
+  }
+
+  /** Ends every process and waits for that. No process can be started any more. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    const ends = await Promise.allSettled([...this.#running].map(running => running.end()))
+    this.#signalStrays('SIGTERM')
+    const deadline = performance.now() + strayGraceMs
+    while (this.#strays().length > 0 && performance.now() < deadline)
+      await new Promise(resolve => setTimeout(resolve, 15))
+    this.killAll()
+    const failed = ends.flatMap(end => (end.status === 'rejected' ? [end.reason as unknown] : []))
+    if (failed.length > 0) throw new AggregateError(failed, 'processes could not be ended')
+  }
+
+  /** Ends every process at once, without waiting. */
+  killAll(): void {
+    if (this.#count === 0) return
+    for (const running of this.#running) running.killNow()
+    // What forks while it dies is found by looking again.
+    for (let round = 0; round < 5 && this.#signalStrays('SIGKILL') > 0; round++);
+  }
+
+  #strays() {
+    return findTree([...this.#left.values()], `${markerName}=${this.#nonce}.`)
+  }
+
+  #signalStrays(signal: NodeJS.Signals): number {
+    const strays = this.#strays()
+    signalAll(strays, signal, (pid, name) => void process.kill(pid, name))
+    return strays.length
+  }
+}
+
+const schema = () =>
+  prefault(
+    object({
+      env: _default(record(string(), optional(string())), () => process.env),
+      pass: _default(array(string()), []),
+    }),
+    {},
+  )
+
+export const subprocess: PluginObject<input<ReturnType<typeof schema>>, SubprocessConfig> = {
+  name: 'subprocess',
+  get Config() {
+    return schema()
+  },
+  apply(ctx: Context, config: SubprocessConfig) {
+    const service = new LocalSubprocess(config)
+    ctx.effect(() => {
+      const onExit = (): void => service.killAll()
+      process.prependListener('exit', onExit)
+      return async () => {
+        await service.close()
+        process.off('exit', onExit)
+      }
+    }, 'processes')
+    ctx.provide('subprocess', service)
+  },
+}
+
+function assertSpec({ argv, graceMs, drainMs }: SpawnSpec): void {
+  if (typeof argv[0] !== 'string' || argv[0] === '') throw new TypeError('a process needs a program')
+  for (const ms of [graceMs, drainMs]) {
+    if (!(ms > 0 && ms <= maxTimerMs)) throw new RangeError(`${ms} ms is no time to wait`)
+  }
+}
+
+function stdinMode(stdin: SpawnSpec['stdin']): 'ignore' | 'pipe' {
+  return stdin === 'ignore' ? 'ignore' : 'pipe'
+}
+
+function outputMode(output: SpawnSpec['stdout']): 'inherit' | 'pipe' {
+  return output === 'inherit' ? 'inherit' : 'pipe'
+}
+
+async function isExecutable(path: string): Promise<boolean> {
+  try {
+    await access(path, constants.X_OK)
+    return (await stat(path)).isFile()
+  } catch {
+    return false
+  }
+}
+
+/** A missing folder and a missing program fail alike; this tells them apart. */
+async function explain(error: Error, { argv, cwd }: SpawnSpec): Promise<Error> {
+  const { code } = error as NodeJS.ErrnoException
+  if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'EACCES') {
+    const isFolder = await stat(cwd).then(
+      stats => stats.isDirectory(),
+      () => false,
+    )
+    if (!isFolder)
+      return new SubprocessError('WORKDIR_NOT_FOUND', `no folder "${cwd}" to work in`, { cause: error })
+    return new SubprocessError('PROGRAM_NOT_FOUND', `no program "${argv[0]}"`, { cause: error })
+  }
+  return new SubprocessError('SPAWN_FAILED', `cannot start "${argv[0]}": ${error.message}`, { cause: error })
+}

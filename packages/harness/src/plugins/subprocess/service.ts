@@ -1,0 +1,100 @@
+import type { Readable, Writable } from 'node:stream'
+
+/** Keeps the two ends of what a process prints; what is between them is counted and gone. */
+export interface CaptureSpec {
+  readonly headBytes: number
+  readonly tailBytes: number
+  /** Sees each piece when it comes; the bytes are not its own to keep. */
+  readonly onData?: (bytes: Uint8Array) => void
+}
+
+export interface SpawnSpec {
+  /** The program and its arguments; no shell reads them. */
+  readonly argv: readonly [program: string, ...args: string[]]
+  readonly cwd: string
+  readonly stdin: 'ignore' | 'pipe' | { readonly data: string | Uint8Array }
+  readonly stdout: 'pipe' | 'inherit' | CaptureSpec
+  readonly stderr: 'pipe' | 'inherit' | CaptureSpec
+  /** Milliseconds between asking a tree of processes to end and ending it. */
+  readonly graceMs: number
+  /** Milliseconds that pipes may stay open after the program ended, held by what it left behind. */
+  readonly drainMs: number
+  /** On top of the environment all processes get; undefined takes a variable away. */
+  readonly env?: Readonly<Record<string, string | undefined>>
+  /** Terminates the process and everything it started. */
+  readonly signal?: AbortSignal | undefined
+}
+
+export interface ProcessExit {
+  readonly exitCode: number | null
+  readonly signal: NodeJS.Signals | null
+  /** Something that lives on holds an output pipe; what it prints from here on is not kept. */
+  readonly pipesHeld: boolean
+}
+
+/** One process, told apart from a later one of the same number by when it started. */
+export interface ProcessIdentity {
+  readonly pid: number
+  /** Clock ticks since the system started. */
+  readonly startTime: string
+}
+
+export interface LiveProcess extends ProcessIdentity {
+  /** Its name, at most 15 bytes. */
+  readonly command: string
+}
+
+export interface CapturedText {
+  readonly text: string
+  readonly nextOffset: number
+  /** Bytes between the offset asked for and the text are gone. */
+  readonly lossy: boolean
+}
+
+export interface CapturedOutput {
+  /** Everything that came, kept or not. */
+  readonly totalBytes: number
+  /** Reading takes nothing away. Text never ends inside a character while more may come. */
+  readFrom(byteOffset: number): CapturedText
+  /** The kept bytes; where nothing is missing, `tail` goes on right behind `head`. */
+  ends(): { readonly head: Uint8Array; readonly tail: Uint8Array; readonly omittedBytes: number }
+}
+
+export interface SubprocessHandle {
+  /** -1 where it could not be started. */
+  readonly pid: number
+  readonly stdin: Writable | undefined
+  readonly stdout: Readable | undefined
+  readonly stderr: Readable | undefined
+  readonly collected: {
+    readonly stdout: CapturedOutput | undefined
+    readonly stderr: CapturedOutput | undefined
+  }
+  /** Settles when the program ended and its captured pipes are read out or given up. Rejects where it never started. */
+  readonly done: Promise<ProcessExit>
+  /** Asks the whole tree to end, then ends it. Never signals a process that is not of the tree. */
+  terminate(): void
+  /** True when nothing of the tree lives any more, false when `signal` aborts before. */
+  waitForExit(signal?: AbortSignal): Promise<boolean>
+  /** What of the tree lives now, the program itself included. */
+  survivors(): readonly LiveProcess[]
+}
+
+/** The processes of the execution world. Knows no defaults: whoever spawns states everything. */
+export interface Subprocess {
+  /** The absolute path of a program: given absolute, or as a bare name on the PATH. */
+  resolveExecutable(
+    command: string,
+    options?: { readonly env?: SpawnSpec['env']; readonly signal?: AbortSignal },
+  ): Promise<string>
+  /** Throws the reason of a signal that has aborted already; what else goes wrong rejects `done`. */
+  spawn(spec: SpawnSpec): SubprocessHandle
+  /** Names of variables that processes do not get, in code-unit order. */
+  readonly withheldNames: readonly string[]
+}
+
+declare module '../../kernel/index.ts' {
+  interface Services {
+    subprocess: Subprocess
+  }
+}

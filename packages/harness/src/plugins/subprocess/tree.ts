@@ -1,0 +1,48 @@
+import { isAlive, processTable, startedWith } from './process-table.ts'
+import type { TableEntry } from './process-table.ts'
+
+export type SendSignal = (pid: number, signal: NodeJS.Signals | 0) => void
+
+/** The process a tree grew from, leader of its own group and session. */
+export interface TreeRoot {
+  readonly pid: number
+  /** The number may belong to somebody else by now. */
+  isReaped(): boolean
+}
+
+/**
+ * The processes of `roots` and all that came of them: members of their groups and sessions, what was started with
+ * `marker` in its environment, and the children of all these.
+ *
+ * A process that leaves the session, loses its parent and wiped its environment is not found.
+ */
+export function findTree(roots: readonly TreeRoot[], marker: string): readonly TableEntry[] {
+  const table = processTable()
+  const running = new Set(table.map(entry => entry.pid))
+  const own = new Set(roots.filter(root => !root.isReaped() || !running.has(root.pid)).map(root => root.pid))
+  const found = new Map<number, TableEntry>()
+  for (const entry of table) {
+    if (own.has(entry.group) || own.has(entry.session) || startedWith(entry.pid, marker))
+      found.set(entry.pid, entry)
+  }
+  for (let before = -1; before !== found.size;) {
+    before = found.size
+    for (const entry of table) if (found.has(entry.parent)) found.set(entry.pid, entry)
+  }
+  return [...found.values()]
+}
+
+/** Signals each process that is still the one that was found. */
+export function signalAll(entries: readonly TableEntry[], signal: NodeJS.Signals, send: SendSignal): void {
+  for (const entry of entries) if (isAlive(entry)) trySignal(entry.pid, signal, send)
+}
+
+/** False where there is nobody to signal. */
+export function trySignal(pid: number, signal: NodeJS.Signals | 0, send: SendSignal): boolean {
+  try {
+    send(pid, signal)
+    return true
+  } catch {
+    return false
+  }
+}
