@@ -2,6 +2,7 @@ import { SessionId } from '@dsh/protocol'
 import type { UserMessage } from '@dsh/protocol'
 import { AgentRegistry } from '../core/agent/index.ts'
 import type { Agent, AgentOptions } from '../core/agent/index.ts'
+import { Commands } from '../core/commands/index.ts'
 import { createUserMessage, LlmRuntime } from '../core/llm/index.ts'
 import { AgentLoop } from '../core/loop/index.ts'
 import type { AgentLoopConfig } from '../core/loop/index.ts'
@@ -32,6 +33,7 @@ export async function createHarness(
   await ctx.plugin(ToolRuntime)
   await ctx.plugin(AgentRegistry)
   await ctx.plugin(AgentLoop, loop)
+  await ctx.plugin(Commands)
   const adapter = new ScriptedAdapter(script)
   ctx.llm.registerAdapter(['mock'], adapter)
   let count = 0

@@ -142,6 +142,20 @@ test('what was on the screen when a turn is cancelled is in the next request', a
   )
 })
 
+test('a slash command is logged in a pair and opens no turn, an unknown one leaves no trace', async () => {
+  const { ctx, agent } = await setup()
+  const { signal } = new AbortController()
+  ctx.commands.register({
+    name: 'ping',
+    description: 'Answers pong.',
+    handler: () => ({ kind: 'success', text: 'pong' }),
+  })
+  const done = await ctx.commands.execute(agent, '/ping hello', signal)
+  assert.deepEqual(done?.result, { kind: 'success', text: 'pong' })
+  assert.equal(await ctx.commands.execute(agent, '/x', signal), undefined)
+  assert.equal(outline(agent.session.events), 'command/run command/done')
+})
+
 test('prompts in a burst are turns of their own, in order, while the agent stays running', async () => {
   const { agent, live, finish } = await setup(text('1'), text('2'), text('3'))
   for (const words of ['a', 'b', 'c']) agent.followup(say(words))
