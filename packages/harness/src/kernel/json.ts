@@ -22,19 +22,27 @@ export function adopt<T>(value: T, name = 'value'): T {
   return root as T
 }
 
-/** `adopt` without the copy, for a value that its owner gives away: it is frozen where it stands. */
-export function adoptInPlace<T>(value: T, name = 'value'): T {
+/**
+ * Checks a value as `adopt` does and freezes it where it stands, for one that its owner gives away. A property with a
+ * getter is no data here. The result is not marked: `adopt` copies it.
+ */
+export function freezeJson<T>(value: T, name = 'value'): T {
   if (!isContainer(value)) return scalar(value, name)
   if (Adopted.has(value)) return value
-  const waiting: Container[] = [value]
+  const waiting = spare ?? []
+  spare = undefined
+  waiting.push(value)
   for (let next = waiting.pop(), count = 1; next !== undefined; next = waiting.pop(), count++) {
     if (!check(next, waiting)) fail(value, name)
     if (isDoubling(count) && hasCycle(value)) fail(value, name)
-    if (next === value && Object.isExtensible(value)) new Adopted(value)
     Object.freeze(next)
   }
+  spare = waiting
   return value
 }
+
+/** An empty list for the next walk. Taken away while one runs, since a proxy may start another. */
+let spare: Container[] | undefined
 
 /** Whether `adopt` would take `value`. A property with a getter does not count as data here. */
 export function isJsonValue(value: unknown): value is Json {
@@ -77,6 +85,7 @@ class Adopted extends (class {
     return value
   }
 } as new (value: object) => object) {
+  // oxlint-disable-next-line no-unused-private-class-members -- asked for by `in`
   readonly #mark = true
 
   static has(value: object): boolean {

@@ -46,7 +46,9 @@ export class EventTypes {
         `event type "${type}" of plugin "${owner}" is already declared by ${holder}`,
       )
     }
-    const check = (data: unknown): undefined => void definition.validate?.(data)
+    const check = (data: unknown): undefined => {
+      definition.validate?.(data)
+    }
     const known: Known = { owner, ignorable: ignorable === true, check }
     this.#known.set(type, known)
     return () => {

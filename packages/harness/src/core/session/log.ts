@@ -23,6 +23,7 @@ import { interruptedTurnClosers } from './repair.ts'
 import { readSeed } from './seed.ts'
 import type { Seed, UnknownEvent } from './seed.ts'
 import { addSources, readSources } from './sources.ts'
+import type { Sources } from './sources.ts'
 import { isSurfaceType, readOp, SurfaceManager } from './surface.ts'
 import type { Span, SurfaceEvent } from './surface.ts'
 import { SessionView } from './view.ts'
@@ -33,8 +34,13 @@ export interface EventIntent {
   readonly ignorable?: true
 }
 
+/** Of a surface event: its place, and what it stands on, where a long run of events need not be a list. */
+export interface NodeIntent extends Omit<SurfaceIntent, 'sourceEventSeqs'> {
+  readonly sourceEventSeqs?: Sources
+}
+
 type IntentOf<Type extends SessionEventType> = Type extends SurfaceEventType
-  ? [intent: SurfaceIntent]
+  ? [intent: NodeIntent]
   : [intent?: EventIntent]
 
 /** Carries a session's events to those who listen; the store is one. */
@@ -181,7 +187,7 @@ export class Session extends SessionView {
     data: SessionEventMap[Type],
     ...intent: IntentOf<Type>
   ): SessionEvent<Type>
-  append(type: SessionEventType, data: unknown, intent?: Partial<SurfaceIntent>): SessionEvent {
+  append(type: SessionEventType, data: unknown, intent?: Partial<NodeIntent>): SessionEvent {
     this.#assertWritable(type)
     if (type === 'session/end-seed') {
       throw new SessionError('INVALID_EVENT', 'event "session/end-seed": only a new session writes it')
@@ -302,7 +308,7 @@ export class Session extends SessionView {
   }
 }
 
-const none: Partial<SurfaceIntent> = {}
+const none: Partial<NodeIntent> = {}
 const ignorableMark = { ignorable: true } as const
 
 function readIntentOp(type: string, given: unknown): SurfaceOp {

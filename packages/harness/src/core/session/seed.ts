@@ -1,10 +1,11 @@
 import type { SessionEvent } from '@dsh/protocol'
-import { adopt, adoptInPlace } from '../../kernel/index.ts'
+import { adopt, freezeJson } from '../../kernel/index.ts'
 import { Entries } from './entries.ts'
 import { SessionError } from './errors.ts'
 import type { EventTypes } from './event-types.ts'
 import { isFields } from './fields.ts'
 import type { Fields } from './fields.ts'
+import { hasLazySources } from './sources.ts'
 import { SurfaceManager } from './surface.ts'
 
 /** An event whose data the plugin it belongs to refuses. */
@@ -51,20 +52,26 @@ export function readSeed(events: readonly SessionEvent[], { types, copy }: SeedO
   return { entries, surface, flagged, unknown }
 }
 
-const envelopeKeys: ReadonlySet<string> = new Set([
-  'type',
-  'seq',
-  'time',
-  'data',
-  'ignorable',
-  'surfaceOp',
-  'sourceEventSeqs',
-])
+function isEnvelopeKey(key: string): boolean {
+  switch (key) {
+    case 'type':
+    case 'seq':
+    case 'time':
+    case 'data':
+    case 'ignorable':
+    case 'surfaceOp':
+    case 'sourceEventSeqs':
+      return true
+    default:
+      return false
+  }
+}
 
 function readEnvelope(given: unknown, seq: number, copy: boolean): SessionEvent {
   let event: unknown
   try {
-    event = copy ? adopt(given, 'it') : adoptInPlace(given, 'it')
+    if (copy) event = adopt(given, 'it')
+    else event = hasLazySources(given as object) ? given : freezeJson(given, 'it')
   } catch (cause) {
     throw invalid(seq, cause instanceof Error ? cause.message : String(cause), cause)
   }
@@ -75,7 +82,7 @@ function readEnvelope(given: unknown, seq: number, copy: boolean): SessionEvent 
 }
 
 function problemOfEnvelope(event: Fields, seq: number): string | undefined {
-  for (const key in event) if (!envelopeKeys.has(key)) return `it has an unknown key "${key}"`
+  for (const key in event) if (!isEnvelopeKey(key)) return `it has an unknown key "${key}"`
   const { type, time, data, ignorable } = event
   if (typeof type !== 'string') return 'its type is no string'
   if (event['seq'] !== seq) return `its seq is ${String(event['seq'])}`

@@ -1,4 +1,6 @@
 import type { SessionEvent } from '@dsh/protocol'
+import { isFields } from './fields.ts'
+import type { Fields } from './fields.ts'
 
 /** Seqs `from`…`to`, both included. */
 export interface SeqRange {
@@ -15,8 +17,9 @@ export function isRange(sources: Sources): sources is SeqRange {
   return !Array.isArray(sources)
 }
 
-/** Reads a list of sources once; a run of seqs becomes a range. Gives the problem where it is not a list of earlier events. */
+/** Reads sources once; a run of seqs becomes a range. Gives the problem where they are not earlier events. */
 export function readSources(given: unknown, seq: number): Sources | string {
+  if (isFields(given)) return readRange(given, seq)
   if (!Array.isArray(given)) return 'sourceEventSeqs is no list'
   const { length } = given
   const first: unknown = given[0]
@@ -25,6 +28,17 @@ export function readSources(given: unknown, seq: number): Sources | string {
     if (range.to < seq && isRun(given, first)) return range
   }
   return problemOfSources(given, seq) ?? Object.freeze(given.slice() as number[])
+}
+
+function readRange({ from, to }: Fields, seq: number): Sources | string {
+  if (!isEarlier(from, seq) || !isEarlier(to, seq) || to < from)
+    return 'sourceEventSeqs is no range of earlier events'
+  const length = to - from + 1
+  return length >= shortestRange ? { from, to } : Object.freeze(listOf({ from, to }))
+}
+
+function listOf({ from, to }: SeqRange): number[] {
+  return Array.from({ length: to - from + 1 }, (_, index) => from + index)
 }
 
 export function problemOfSources(sources: readonly unknown[], seq: number): string | undefined {
@@ -64,14 +78,17 @@ export function addSources(event: object, sources: Sources): void {
   const get = (): readonly number[] => {
     const known = list?.deref()
     if (known !== undefined) return known
-    const seqs = Object.freeze(
-      Array.from({ length: sources.to - sources.from + 1 }, (_, index) => sources.from + index),
-    )
+    const seqs = Object.freeze(listOf(sources))
     list = new WeakRef(seqs)
     return seqs
   }
   Object.defineProperty(event, 'sourceEventSeqs', { enumerable: true, get })
   ranges.set(event, sources)
+}
+
+/** Whether a session made the event and its list of sources is made when read. */
+export function hasLazySources(event: object): boolean {
+  return ranges.has(event)
 }
 
 const ranges = new WeakMap<object, SeqRange>()
