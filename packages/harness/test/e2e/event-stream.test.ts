@@ -43,7 +43,7 @@ test('there are five runs, each begun by a line that names it', () => {
 
 test('a followup is a turn of one step', () => {
   assert.deepEqual(runs.get('A'), ['agent/inbox/spliced', ...begin, ...answer, ...end])
-  assert.equal(lines.get('A')?.length, 31)
+  assert.equal(lines.get('A')?.length, 29)
   assert.match(lines.get('A')?.at(-1) ?? '', /"kind":"completed"/)
 })
 
