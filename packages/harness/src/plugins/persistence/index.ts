@@ -1,4 +1,12 @@
-/** Keeps sessions: the service `ctx.sessionPersistence` over a medium that a store plugin brings, and the barriers. */
+/**
+ * Keeps sessions: `mountPersistence` gives a store plugin the service `ctx.sessionPersistence` over its medium, writes
+ * live sessions behind them, and holds model requests and tools back until the log is durable.
+ */
+export * from './notice.ts'
 export { newerFormatText, PersistenceError } from './errors.ts'
 export type { PersistenceErrorCode } from './errors.ts'
 export type { LogWriter, Medium, MediumRow, ReadOptions, StoredLog } from './medium.ts'
+export { mountPersistence } from './mount.ts'
+export type { PersistenceOptions } from './mount.ts'
+export { Persistence } from './service.ts'
+export type { Timers } from './write-behind.ts'

@@ -66,6 +66,7 @@ export interface LogWriter {
   append(events: readonly SessionEvent[]): Promise<void>
   /** Keeps bytes beside the log; resolves once they are durable. */
   putArtifact(bytes: Uint8Array, type: string): Promise<{ readonly sha256: string; readonly bytes: number }>
+  getArtifact(sha256: string): Promise<Uint8Array | undefined>
   /** Gives the right back. */
   close(): Promise<void>
 }

@@ -2,7 +2,7 @@ import type { SessionEvent, SessionHeader } from '@dsh/protocol'
 import { join } from 'node:path'
 import { PersistenceError } from '../persistence/index.ts'
 import type { LogWriter } from '../persistence/index.ts'
-import { putArtifact } from './artifacts.ts'
+import { getArtifact, putArtifact } from './artifacts.ts'
 import { encodeEvents } from './encode.ts'
 import { errnoOf, writeAll } from './file-system.ts'
 import type { OpenFile } from './file-system.ts'
@@ -108,6 +108,7 @@ export class JsonlWriter implements LogWriter {
   async append(events: readonly SessionEvent[]): Promise<void> {
     if (events.length === 0) return
     try {
+      if (this.#lock === undefined) await this.#checkFree()
       await this.#takeLock()
       await this.mend()
       await (this.#log === undefined ? this.#publish(events) : this.#extend(events, this.#log))
@@ -126,6 +127,10 @@ export class JsonlWriter implements LogWriter {
     } catch (error) {
       throw storeError(error, this.#header.id, this.#folder)
     }
+  }
+
+  getArtifact(sha256: string): Promise<Uint8Array | undefined> {
+    return getArtifact(this.#host.fs, pathsIn(this.#folder).artifacts, sha256)
   }
 
   async close(): Promise<void> {

@@ -1,0 +1,32 @@
+/** Runs jobs of one key one after another; keys do not wait for each other, and a failure stops nobody behind it. */
+export class Chains<Key> {
+  readonly #tails = new Map<Key, Promise<void>>()
+
+  /** A job that still waits when `signal` aborts never runs, and rejects with its reason at once. */
+  run<T>(key: Key, job: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    const before = this.#tails.get(key) ?? Promise.resolve()
+    const result = untilAborted(before, signal).then(() => {
+      signal?.throwIfAborted()
+      return job()
+    })
+    const tail = Promise.allSettled([before, result]).then(() => {
+      if (this.#tails.get(key) === tail) this.#tails.delete(key)
+    })
+    this.#tails.set(key, tail)
+    return result
+  }
+
+  /** Resolves when nothing runs or waits any more. */
+  async settled(): Promise<void> {
+    while (this.#tails.size > 0) await Promise.all(this.#tails.values())
+  }
+}
+
+function untilAborted(promise: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
+  if (signal === undefined) return promise
+  if (signal.aborted) return Promise.reject(signal.reason as Error)
+  const { promise: aborted, reject } = Promise.withResolvers<never>()
+  const abort = (): void => reject(signal.reason as Error)
+  signal.addEventListener('abort', abort, { once: true })
+  return Promise.race([promise, aborted]).finally(() => signal.removeEventListener('abort', abort))
+}

@@ -1,0 +1,23 @@
+import type { SessionId } from '@dsh/protocol'
+import type { Emit } from '../../kernel/index.ts'
+
+/** Something about a stored session that a person should know. */
+export interface PersistenceNotice {
+  readonly id: SessionId
+  readonly code: NoticeCode
+  readonly message: string
+}
+
+export type NoticeCode =
+  /** A write in the background failed; it is tried again with the next event. */
+  | 'WRITE_FAILED'
+  /** The end of a session could not be stored. */
+  | 'RETIRE_FAILED'
+  /** Incomplete bytes at the end of a log were cut off. */
+  | 'TAIL_CUT'
+
+declare module '../../kernel/index.ts' {
+  interface Events {
+    'persistence/notice': Emit<[notice: PersistenceNotice]>
+  }
+}

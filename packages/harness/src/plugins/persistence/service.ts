@@ -1,0 +1,107 @@
+import type { SessionEvent, SessionHeader, SessionId } from '@dsh/protocol'
+import { Service } from '../../kernel/index.ts'
+import type { Context } from '../../kernel/index.ts'
+import { createPreparation, turnCursor } from '../../core/session/index.ts'
+import type {
+  Session,
+  SessionHolder,
+  SessionPersistence,
+  SessionPreparation,
+  SessionRow,
+  SessionSnapshot,
+  StoredSession,
+} from '../../core/session/index.ts'
+import type { Coordinator } from './coordinator.ts'
+import { PersistenceError } from './errors.ts'
+import { viewOf } from './restore.ts'
+
+/** `ctx.sessionPersistence`: what is live is read from its session, all else from the medium. */
+export class Persistence extends Service implements SessionPersistence {
+  private readonly coordinator: Coordinator
+
+  constructor(ctx: Context, coordinator: Coordinator) {
+    super(ctx, 'sessionPersistence')
+    this.coordinator = coordinator
+  }
+
+  locate(header: SessionHeader): string | undefined {
+    return this.coordinator.medium.locate(header)
+  }
+
+  create(header: SessionHeader): Promise<void> {
+    return this.coordinator.create(header)
+  }
+
+  append(id: SessionId, events: readonly SessionEvent[]): Promise<void> {
+    return this.coordinator.append(id, events)
+  }
+
+  async prepare(id: SessionId, signal?: AbortSignal): Promise<SessionPreparation> {
+    const { coordinator } = this
+    const { reservation, notices } = await coordinator.reserve(id, signal)
+    return createPreparation(reservation.session, () => void coordinator.release(reservation), notices)
+  }
+
+  async load(id: SessionId, signal?: AbortSignal): Promise<StoredSession> {
+    const live = await this.coordinator.liveSession(id)
+    if (live !== undefined) return this.loadLive(live)
+    const { reservation } = await this.coordinator.reserve(id, signal)
+    const { session, length } = reservation
+    await this.coordinator.release(reservation)
+    return { header: session.header, events: session.events.slice(0, length) }
+  }
+
+  async inspect(id: SessionId, signal?: AbortSignal): Promise<StoredSession> {
+    const live = await this.coordinator.liveSession(id)
+    if (live !== undefined) return { header: live.header, events: live.events }
+    const log = await this.coordinator.medium.read(id, { signal })
+    if (log === undefined) throw notStored(id)
+    return viewOf(log, this.coordinator.sessions)
+  }
+
+  async readFrom(id: SessionId, fromSeq: number, signal?: AbortSignal): Promise<StoredSession> {
+    if (!Number.isSafeInteger(fromSeq) || fromSeq < 0)
+      throw new RangeError(`fromSeq is ${fromSeq}, expected 0 or more`)
+    const live = await this.coordinator.liveSession(id)
+    if (live !== undefined) return { header: live.header, events: [...live.since(fromSeq)] }
+    const log = await this.coordinator.medium.read(id, { fromSeq, signal })
+    if (log === undefined) throw notStored(id)
+    const { header, events, gaps, holder } = log
+    return {
+      header,
+      events,
+      ...(gaps.length === 0 ? {} : { gaps }),
+      ...(holder === undefined ? {} : { holder }),
+    }
+  }
+
+  async list(signal?: AbortSignal): Promise<readonly SessionRow[]> {
+    const rows = await this.coordinator.medium.list(signal)
+    return rows.map(row => {
+      const { revision: _, ...rest } = row
+      return rest as SessionRow
+    })
+  }
+
+  async listSnapshots(signal?: AbortSignal): Promise<readonly SessionSnapshot[]> {
+    const rows = await this.coordinator.medium.list(signal)
+    return rows.flatMap(row =>
+      'header' in row && row.revision !== undefined ? [{ header: row.header, revision: row.revision }] : [],
+    )
+  }
+
+  takeOver(id: SessionId, holder: SessionHolder): Promise<void> {
+    return this.coordinator.medium.takeOver(id, holder)
+  }
+
+  private async loadLive(session: Session): Promise<StoredSession> {
+    await this.coordinator.flush(session)
+    if (session.fold(turnCursor).openTurn !== undefined)
+      throw new PersistenceError('SESSION_LIVE', `session "${session.id}" is in the middle of a turn`)
+    return { header: session.header, events: session.events }
+  }
+}
+
+function notStored(id: SessionId): PersistenceError {
+  return new PersistenceError('SESSION_NOT_FOUND', `session "${id}" is not stored`)
+}

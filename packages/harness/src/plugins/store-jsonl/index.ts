@@ -1,0 +1,40 @@
+/** Sessions as files: `<root>/<project>/<id>/log.jsonl.zst`, one writer each. `zstdcat log.jsonl.zst | jq` shows one. */
+import { resolve } from 'node:path'
+import { z } from 'zod/mini'
+import type { ConfigSchema, Context, PluginObject } from '../../kernel/index.ts'
+import { mountPersistence } from '../persistence/index.ts'
+import { createLocalProcesses, localFileSystem } from './local.ts'
+import { JsonlMedium } from './medium.ts'
+
+export interface StoreJsonlConfig {
+  /** The folder of all sessions; made when the first is stored. */
+  readonly root: string
+  /** How long the first event of a batch waits for others, in ms. Default 200. */
+  readonly writeBatchMaxDelayMs?: number
+}
+
+type CheckedConfig = Required<StoreJsonlConfig>
+
+let schema: ConfigSchema<StoreJsonlConfig, CheckedConfig> | undefined
+
+function configSchema(): ConfigSchema<StoreJsonlConfig, CheckedConfig> {
+  const delay = z.int().check(z.gte(1), z.lte(2 ** 31 - 1))
+  schema ??= z.object({
+    root: z.string().check(z.minLength(1)),
+    writeBatchMaxDelayMs: z._default(delay, 200),
+  }) as unknown as ConfigSchema<StoreJsonlConfig, CheckedConfig>
+  return schema
+}
+
+/** Keeps all sessions in files below `root`. */
+export const storeJsonl: PluginObject<StoreJsonlConfig, CheckedConfig> = {
+  name: 'store-jsonl',
+  inject: ['sessions'],
+  get Config() {
+    return configSchema()
+  },
+  apply(ctx: Context, { root, writeBatchMaxDelayMs }) {
+    const host = { fs: localFileSystem, processes: createLocalProcesses(), now: () => Date.now() }
+    mountPersistence(ctx, new JsonlMedium(resolve(root), host), { writeBatchMaxDelayMs })
+  },
+}
