@@ -17,6 +17,12 @@ export function linesOf(entry: Entry, style: LineStyle): string {
       return `${inert(entry.text.trimEnd())}\n`
     case 'tool':
       return toolLines(entry, style)
+    case 'retry': {
+      const { code, message } = entry.failure
+      return `${paint('↻', 'red', style)} ${code}: ${oneLine(message)} · again in ${duration(entry.delayMs)} (${entry.count})\n`
+    }
+    case 'notice':
+      return `${paint(`· ${oneLine(entry.text)}`, 'dim', style)}\n`
     case 'end':
       return `${paint(`■ ${endOf(entry.reason)}`, 'red', style)}\n`
   }

@@ -1,5 +1,6 @@
 import { isAbsolute, relative } from 'node:path'
-import type { ContentBlock, SessionEvent, TurnEndReason } from '@dsh/protocol'
+import type {} from '@dsh/harness/plugins/retry/events'
+import type { ContentBlock, LlmFailure, SessionEvent, TurnEndReason } from '@dsh/protocol'
 
 /** One thing a person is told of a session, in the order it happened. */
 export type Entry =
@@ -7,6 +8,10 @@ export type Entry =
   /** What the model said; `isLast` where no call goes with it. */
   | { readonly kind: 'answer'; readonly text: string; readonly isLast: boolean }
   | ToolEntry
+  /** A request failed and will be sent again after `delayMs`. */
+  | { readonly kind: 'retry'; readonly failure: LlmFailure; readonly delayMs: number; readonly count: string }
+  /** What a plugin says in the conversation. */
+  | { readonly kind: 'notice'; readonly text: string }
   /** A turn that did not just complete. */
   | { readonly kind: 'end'; readonly reason: TurnEndReason }
 
@@ -39,7 +44,10 @@ export class Transcript {
     switch (event.type) {
       case 'user/message': {
         const { source, content } = event.data
-        return source.kind === 'user' ? { kind: 'prompt', text: textOf(content) } : undefined
+        if (source.kind === 'user') return { kind: 'prompt', text: textOf(content) }
+        return source.kind === 'plugin' && source.form === 'notice'
+          ? { kind: 'notice', text: source.summary }
+          : undefined
       }
       case 'assistant/message': {
         const { content } = event.data.message
@@ -59,6 +67,15 @@ export class Transcript {
       }
       case 'tool/result':
         return this.#toolEntry(event)
+      case 'llm/retry': {
+        const { failure, delayMs, retry, maxRetries } = event.data
+        return {
+          kind: 'retry',
+          failure,
+          delayMs,
+          count: maxRetries === undefined ? `${retry}` : `${retry} of ${maxRetries}`,
+        }
+      }
       case 'turn/end':
         return event.data.reason.kind === 'completed' ? undefined : { kind: 'end', reason: event.data.reason }
       default:

@@ -1,4 +1,5 @@
 import { nearest } from '@dsh/harness/kernel'
+import { checkKey } from '@dsh/harness/plugins/llm-openai-chat'
 import { CliError, exitCode, usageError } from '../errors.ts'
 
 /** A model on the route of one provider. */
@@ -136,12 +137,12 @@ function missingKey(
   )
 }
 
-/** A key goes into a header, where only visible ASCII may stand. Never says what the key is. */
+/** Never says what the key is. */
 function assertUsable(variable: string, key: string): void {
-  if (/^[\x21-\x7e]+$/.test(key.trim())) return
-  throw new CliError(
-    'INVALID_CREDENTIAL',
-    `${variable} holds characters that no key has; copy the key again`,
-    { exitCode: exitCode.noCredential, fix: `export ${variable}='…'` },
-  )
+  const { problem } = checkKey(key)
+  if (problem === undefined) return
+  throw new CliError('INVALID_CREDENTIAL', `the key in ${variable} cannot be used: ${problem}`, {
+    exitCode: exitCode.noCredential,
+    fix: `export ${variable}='…'`,
+  })
 }

@@ -4,6 +4,13 @@ import { Tally } from '../tally.ts'
 import { Transcript } from '../transcript.ts'
 import type { Feed } from './feed.ts'
 
+interface WatchOptions {
+  readonly folder: string
+  readonly feed: Feed
+  /** Tells the person of something that is no part of the session. */
+  tell(text: string): void
+}
+
 /** What is seen of one session's run: counted, and shown as it happens. */
 export class Watch {
   readonly tally = new Tally()
@@ -15,7 +22,7 @@ export class Watch {
   readonly #transcript: Transcript
   readonly #feed: Feed
 
-  constructor(ctx: Context, id: SessionId, options: { readonly folder: string; readonly feed: Feed }) {
+  constructor(ctx: Context, id: SessionId, options: WatchOptions) {
     this.#transcript = new Transcript(options.folder)
     this.#feed = options.feed
     ctx.on('session/event', (session, event) => {
@@ -24,6 +31,8 @@ export class Watch {
     ctx.on('agent/error', ({ agent, error }) => {
       if (agent.id === id) this.failure = error
     })
+    ctx.on('llm/notice', notice => options.tell(notice.text))
+    ctx.on('persistence/notice', notice => options.tell(notice.message))
   }
 
   #observe(event: SessionEvent): void {

@@ -46,7 +46,8 @@ export async function work(job: Work): Promise<number> {
   const feed = options.json ? jsonFeed(io) : humanFeed(io, { holdAnswer: schema !== undefined })
   try {
     const target = await targetOf(job)
-    const watch = new Watch(ctx, target.id, { folder: target.folder, feed })
+    const tell = (text: string): void => io.err.line(`note: ${inert(text)}`)
+    const watch = new Watch(ctx, target.id, { folder: target.folder, feed, tell })
     const { handle, choice } = await openSession(target, job)
     for (const line of startLines(choice, target)) io.err.line(line)
     stop.signal.throwIfAborted()

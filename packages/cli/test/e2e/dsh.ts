@@ -19,8 +19,8 @@ export interface Ended {
 
 export interface StartOptions {
   readonly env?: Readonly<Record<string, string | undefined>>
-  /** What standard input holds; absent = it is empty. */
-  readonly input?: string
+  /** What standard input holds; absent = it is empty, null = it stays open. */
+  readonly input?: string | null
   readonly cwd?: string
 }
 
@@ -71,7 +71,7 @@ export function bench(t: TestContext): Bench {
     child.stdout.setEncoding('utf8').on('data', (text: string) => (out.stdout += text))
     child.stderr.setEncoding('utf8').on('data', (text: string) => (out.stderr += text))
     child.stdin.on('error', () => {})
-    child.stdin.end(input)
+    if (input !== null) child.stdin.end(input)
     const ended = once(child, 'close').then(([code]: unknown[]) => ({ code: code as number | null, ...out }))
     const said = async (pattern: RegExp): Promise<void> => {
       while (!pattern.test(out.stderr)) {

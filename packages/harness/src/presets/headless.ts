@@ -1,12 +1,17 @@
+import { join } from 'node:path'
 import { AgentRegistry } from '../core/agent/index.ts'
 import { LlmRuntime } from '../core/llm/index.ts'
 import { AgentLoop } from '../core/loop/index.ts'
 import { SystemPrompt } from '../core/prompt/index.ts'
 import { SessionStore } from '../core/session/index.ts'
+import type { SessionPersistence } from '../core/session/index.ts'
 import { ToolRuntime } from '../core/tools/index.ts'
 import { Context } from '../kernel/index.ts'
 import { localFs } from '../plugins/fs/index.ts'
 import { llmDemo } from '../plugins/llm-demo/index.ts'
+import { llmOpenAIChat } from '../plugins/llm-openai-chat/index.ts'
+import { retry } from '../plugins/retry/index.ts'
+import { storeJsonl } from '../plugins/store-jsonl/index.ts'
 
 export interface HeadlessOptions {
   /** Where sessions are kept. */
@@ -16,7 +21,7 @@ export interface HeadlessOptions {
 }
 
 /** Everything one task needs, without a surface. */
-export async function headless(_options: HeadlessOptions): Promise<Context> {
+export async function headless({ home, env }: HeadlessOptions): Promise<Context> {
   const ctx = new Context()
   await ctx.plugin(LlmRuntime)
   await ctx.plugin(SessionStore)
@@ -24,7 +29,26 @@ export async function headless(_options: HeadlessOptions): Promise<Context> {
   await ctx.plugin(ToolRuntime)
   await ctx.plugin(AgentRegistry)
   await ctx.plugin(AgentLoop, {})
+  await ctx.plugin(retry)
+  await ctx.plugin(storeJsonl, { root: sessionsIn(home) })
   await ctx.plugin(localFs)
   await ctx.plugin(llmDemo)
+  await ctx.plugin(llmOpenAIChat, { env })
   return ctx
+}
+
+/** Stored sessions to look at; nothing here writes. */
+export interface SessionReader extends AsyncDisposable {
+  readonly sessions: SessionPersistence
+}
+
+export async function sessionReader({ home }: Pick<HeadlessOptions, 'home'>): Promise<SessionReader> {
+  const ctx = new Context()
+  await ctx.plugin(SessionStore)
+  await ctx.plugin(storeJsonl, { root: sessionsIn(home) })
+  return { sessions: ctx.sessionPersistence, [Symbol.asyncDispose]: () => ctx.dispose() }
+}
+
+function sessionsIn(home: string): string {
+  return join(home, 'sessions')
 }

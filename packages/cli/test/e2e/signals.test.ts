@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { existsSync, readFileSync } from 'node:fs'
+import { constants } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { reply } from '@dsh/harness/testing'
+import { bench, jsonLines } from './dsh.ts'
+
+const codes = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const
+const never = new Promise<never>(() => {})
+
+for (const [signal, expected] of Object.entries(codes)) {
+  test(`${signal} cancels the turn, and the log stays whole`, async t => {
+    const { start, dsh, provider } = bench(t)
+    const { received, push } = await provider()
+    push(reply.text('some words of an answer').gate(never, 2), reply.text('ok'))
+    const run = start(['run', '--json', 'go'])
+    await received(1)
+    while (!run.out.stdout.includes('text-delta')) await once(run.child.stdout, 'data')
+    run.child.kill(signal as NodeJS.Signals)
+    const { code, stdout, stderr } = await run.ended
+    assert.equal(code, expected)
+    const { events, result } = jsonLines(stdout)
+    assert.equal(result['status'], 'aborted')
+    assert.equal(events.at(-1)?.['type'], 'turn/end')
+    assert.match(stderr, /\ncancelled\nsession \w+ · .* · go on: /)
+    const again = await dsh(['run', '-r', String(result['sessionId']), 'more'])
+    assert.deepEqual([again.code, again.stdout], [0, 'ok\n'])
+  })
+}
+
+test('a running command ends with its turn', async t => {
+  const { start, provider, work } = bench(t)
+  await provider({
+    script: [reply.toolCall('bash', { command: 'echo $$ > pid; sleep 1000', description: 'Wait' })],
+  })
+  const run = start(['run', '--yes', 'go'])
+  const pid = await pidIn(join(work, 'pid'))
+  run.child.kill('SIGINT')
+  assert.equal((await run.ended).code, 130)
+  await gone(pid)
+})
+
+test('a second signal ends at once and takes the children along', async t => {
+  const { start, dsh, provider, work } = bench(t)
+  await provider({
+    script: [
+      reply.toolCall('bash', {
+        command: "trap '' TERM INT; echo $$ > pid; while :; do sleep 1; done",
+        description: 'Stay',
+      }),
+      reply.text('ok'),
+    ],
+  })
+  const run = start(['run', '--yes', 'go'])
+  const pid = await pidIn(join(work, 'pid'))
+  run.child.kill('SIGINT')
+  await sleep(300)
+  const since = Date.now()
+  run.child.kill('SIGINT')
+  assert.equal((await run.ended).code, 130)
+  assert.ok(Date.now() - since < 1500)
+  await gone(pid)
+  assert.equal((await dsh(['run', '-c', 'more'])).code, 0)
+})
+
+test('a signal before the model is asked ends with its code and stores nothing', async t => {
+  const { start, logs } = bench(t)
+  const run = start(['run', '--json'], { input: null })
+  await catches(run.child.pid ?? 0, 'SIGTERM')
+  run.child.kill('SIGTERM')
+  const { code, stdout, stderr } = await run.ended
+  assert.equal(code, 143)
+  assert.match(stderr, /^error CANCELLED: SIGTERM came before the model was asked\n/)
+  assert.equal((jsonLines(stdout).result['error'] as { code: string }).code, 'CANCELLED')
+  assert.deepEqual(logs(), [])
+})
+
+test('a reader that leaves ends the run, and the exit code says so', async t => {
+  const { start, provider, dsh } = bench(t)
+  const { received, push } = await provider()
+  const gate = Promise.withResolvers<void>()
+  push(reply.text('a long answer of many words').gate(gate.promise, 2), reply.text('ok'))
+  const run = start(['run', '--json', 'go'])
+  await received(1)
+  run.child.stdout.destroy()
+  gate.resolve()
+  const { code, stderr } = await run.ended
+  assert.equal(code, 1)
+  assert.match(stderr, /\nerror OUTPUT_CLOSED: standard output could not be written: EPIPE\n/)
+  assert.equal((await dsh(['run', '-c', 'more'])).code, 0)
+})
+
+test('an answer nobody takes is no success', async t => {
+  const { start, provider } = bench(t)
+  const { received, push } = await provider()
+  const gate = Promise.withResolvers<void>()
+  push(reply.text('answer').gate(gate.promise))
+  const run = start(['run', 'go'])
+  await received(1)
+  run.child.stdout.destroy()
+  gate.resolve()
+  const { code, stderr } = await run.ended
+  assert.equal(code, 1)
+  assert.match(stderr, /\nerror OUTPUT_CLOSED: /)
+})
+
+/** Resolves once process `pid` handles the signal. */
+async function catches(pid: number, signal: NodeJS.Signals): Promise<void> {
+  const bit = 1n << BigInt(constants.signals[signal] - 1)
+  for (;;) {
+    const caught = /^SigCgt:\t(\w+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? '0'
+    if ((BigInt(`0x${caught}`) & bit) !== 0n) return
+    await sleep(20)
+  }
+}
+
+async function pidIn(file: string): Promise<number> {
+  while (!existsSync(file) || readFileSync(file, 'utf8') === '') await sleep(20)
+  return Number(readFileSync(file, 'utf8'))
+}
+
+async function gone(pid: number): Promise<void> {
+  for (let tries = 0; tries < 100; tries++) {
+    try {
+      process.kill(pid, 0)
+    } catch {
+      return
+    }
+    await sleep(20)
+  }
+  throw new Error(`process ${pid} still lives`)
+}
