@@ -22,7 +22,7 @@ export interface SessionPersistence {
   /** Resolves once the events are durable. They continue the log: the first has the seq after the last stored one. */
   append(id: SessionId, events: readonly SessionEvent[]): Promise<void>
   /** Reads, repairs and reserves a cold session for resuming. Rejects for a live or held one, or with damage. */
-  prepare(id: SessionId, signal?: AbortSignal): Promise<SessionPreparation>
+  prepare(id: SessionId, signal?: AbortSignal, options?: PrepareOptions): Promise<SessionPreparation>
   /** Like `prepare`, without keeping the reservation. A live session is flushed; rejects while its turn is open. */
   load(id: SessionId, signal?: AbortSignal): Promise<StoredSession>
   /** The same view without writing anything; a live id gives its current events. */
@@ -33,8 +33,11 @@ export interface SessionPersistence {
   list(signal?: AbortSignal): Promise<readonly SessionRow[]>
   /** The readable sessions with a mark that is the same exactly as long as nothing was written. */
   listSnapshots(signal?: AbortSignal): Promise<readonly SessionSnapshot[]>
-  /** Takes the right to write from `holder`, who then writes no more. For a person who knows that it is gone. */
-  takeOver(id: SessionId, holder: SessionHolder): Promise<void>
+}
+
+export interface PrepareOptions {
+  /** Takes the right to write from this holder, who writes no more then. For a person who knows that it is gone. */
+  readonly takeFrom?: SessionHolder
 }
 
 /** A program that has a session open for writing. */

@@ -3,7 +3,7 @@ import { adopt } from '../../kernel/index.ts'
 import type { Session, SessionStore } from '../../core/session/index.ts'
 import { Chains } from './chains.ts'
 import { PersistenceError } from './errors.ts'
-import type { LogWriter, Medium } from './medium.ts'
+import type { LogWriter, Medium, ResumeOptions } from './medium.ts'
 import type { PersistenceNotice } from './notice.ts'
 import { restoreSession } from './restore.ts'
 import { Track } from './track.ts'
@@ -170,20 +170,20 @@ export class Coordinator {
 
   async reserve(
     id: SessionId,
-    signal?: AbortSignal,
+    options: ResumeOptions,
   ): Promise<{ readonly reservation: Reservation; readonly notices: readonly string[] }> {
     await this.#settleRetirement(id)
     return this.#chains.run(
       id,
       async () => {
         this.#assertFree(id)
-        const { log, writer } = await this.medium.resume(id, signal)
+        const { log, writer } = await this.medium.resume(id, options)
         try {
           const { session, closers } = restoreSession(log, this.sessions)
           const notice = await writer.mend()
           if (notice !== undefined) this.#host.notice({ id, code: 'TAIL_CUT', message: notice })
           await writer.append(closers)
-          signal?.throwIfAborted()
+          options.signal?.throwIfAborted()
           const length = log.events.length + closers.length
           const reservation = { session, writer, length }
           this.#reserved.set(id, reservation)
@@ -193,7 +193,7 @@ export class Coordinator {
           throw error
         }
       },
-      signal,
+      options.signal,
     )
   }
 

@@ -5,7 +5,7 @@
 export * from './notice.ts'
 export { newerFormatText, PersistenceError } from './errors.ts'
 export type { PersistenceErrorCode } from './errors.ts'
-export type { LogWriter, Medium, MediumRow, ReadOptions, StoredLog } from './medium.ts'
+export type { LogWriter, Medium, MediumRow, ReadOptions, ResumeOptions, StoredLog } from './medium.ts'
 export { mountPersistence } from './mount.ts'
 export type { PersistenceOptions } from './mount.ts'
 export { Persistence } from './service.ts'

@@ -1,5 +1,5 @@
 import type { SessionEvent, SessionHeader, SessionId } from '@dsh/protocol'
-import type { SessionHolder, SessionRow, StoredGap } from '../../core/session/index.ts'
+import type { PrepareOptions, SessionHolder, SessionRow, StoredGap } from '../../core/session/index.ts'
 
 /**
  * A place that keeps logs: files, a database, a server. It knows nothing of live sessions.
@@ -20,10 +20,8 @@ export interface Medium {
   /** Takes the right to continue a log, and reads it then. Rejects with SESSION_HELD, or where it must not go on. */
   resume(
     id: SessionId,
-    signal?: AbortSignal,
+    options?: ResumeOptions,
   ): Promise<{ readonly log: StoredLog; readonly writer: LogWriter }>
-  /** Takes the right to write from `holder`; nothing happens where another has it by now. */
-  takeOver(id: SessionId, holder: SessionHolder): Promise<void>
   /** Bytes that the log of `id` names by their hash. */
   artifact(id: SessionId, sha256: string): Promise<Uint8Array | undefined>
   /** Removes what crashed programs left half made. Never touches a log. */
@@ -34,6 +32,10 @@ export interface Medium {
 export interface ReadOptions {
   /** Leaves out earlier events. */
   readonly fromSeq?: number
+  readonly signal?: AbortSignal | undefined
+}
+
+export interface ResumeOptions extends PrepareOptions {
   readonly signal?: AbortSignal | undefined
 }
 

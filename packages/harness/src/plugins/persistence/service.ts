@@ -3,8 +3,8 @@ import { Service } from '../../kernel/index.ts'
 import type { Context } from '../../kernel/index.ts'
 import { createPreparation, turnCursor } from '../../core/session/index.ts'
 import type {
+  PrepareOptions,
   Session,
-  SessionHolder,
   SessionPersistence,
   SessionPreparation,
   SessionRow,
@@ -36,16 +36,16 @@ export class Persistence extends Service implements SessionPersistence {
     return this.coordinator.append(id, events)
   }
 
-  async prepare(id: SessionId, signal?: AbortSignal): Promise<SessionPreparation> {
+  async prepare(id: SessionId, signal?: AbortSignal, options?: PrepareOptions): Promise<SessionPreparation> {
     const { coordinator } = this
-    const { reservation, notices } = await coordinator.reserve(id, signal)
+    const { reservation, notices } = await coordinator.reserve(id, { ...options, signal })
     return createPreparation(reservation.session, () => void coordinator.release(reservation), notices)
   }
 
   async load(id: SessionId, signal?: AbortSignal): Promise<StoredSession> {
     const live = await this.coordinator.liveSession(id)
     if (live !== undefined) return this.loadLive(live)
-    const { reservation } = await this.coordinator.reserve(id, signal)
+    const { reservation } = await this.coordinator.reserve(id, { signal })
     const { session, length } = reservation
     await this.coordinator.release(reservation)
     return { header: session.header, events: session.events.slice(0, length) }
@@ -88,10 +88,6 @@ export class Persistence extends Service implements SessionPersistence {
     return rows.flatMap(row =>
       'header' in row && row.revision !== undefined ? [{ header: row.header, revision: row.revision }] : [],
     )
-  }
-
-  takeOver(id: SessionId, holder: SessionHolder): Promise<void> {
-    return this.coordinator.medium.takeOver(id, holder)
   }
 
   private async loadLive(session: Session): Promise<StoredSession> {

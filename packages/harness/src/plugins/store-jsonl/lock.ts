@@ -25,7 +25,7 @@ export interface Lock {
 
 export interface LockOptions {
   /** Takes the lock from this holder, though it may live. */
-  readonly from?: SessionHolder
+  readonly from?: SessionHolder | undefined
 }
 
 const attempts = 5

@@ -1,15 +1,21 @@
 import { join } from 'node:path'
 import { sessionFormatVersion } from '@dsh/protocol'
 import type { SessionEvent, SessionHeader, SessionId } from '@dsh/protocol'
-import type { SessionHolder } from '../../core/session/index.ts'
 import { newerFormatText, PersistenceError } from '../persistence/index.ts'
-import type { LogWriter, Medium, MediumRow, ReadOptions, StoredLog } from '../persistence/index.ts'
+import type {
+  LogWriter,
+  Medium,
+  MediumRow,
+  ReadOptions,
+  ResumeOptions,
+  StoredLog,
+} from '../persistence/index.ts'
 import { getArtifact } from './artifacts.ts'
 import { findFolder, revisionOf } from './find.ts'
 import { readHeader } from './header.ts'
 import { pathsIn, projectFolder, sessionFolder } from './layout.ts'
 import { listRows } from './list.ts'
-import { acquireLock, lockHolder } from './lock.ts'
+import { lockHolder } from './lock.ts'
 import type { LockHost } from './lock.ts'
 import { resolveTexts } from './resolve.ts'
 import { scanLog } from './scan.ts'
@@ -57,24 +63,20 @@ export class JsonlMedium implements Medium {
     return new JsonlWriter(this.#host, this.#root, this.#folderFor(header), header)
   }
 
-  async resume(id: SessionId, signal?: AbortSignal): Promise<{ log: StoredLog; writer: LogWriter }> {
+  async resume(id: SessionId, options: ResumeOptions = {}): Promise<{ log: StoredLog; writer: LogWriter }> {
     const folder = await this.#find(id)
     if (folder === undefined) throw notStored(id)
     try {
       const header = await this.#header(id, pathsIn(folder).log)
       const writer = new JsonlWriter(this.#host, this.#root, folder, header)
-      const { log } = await writer.resumeAt(() => this.#readSound(id, folder, signal))
+      const { log } = await writer.resumeAt(
+        () => this.#readSound(id, folder, options.signal),
+        options.takeFrom,
+      )
       return { log, writer }
     } catch (error) {
       throw storeError(error, id, folder, 'continued')
     }
-  }
-
-  async takeOver(id: SessionId, holder: SessionHolder): Promise<void> {
-    const folder = await this.#find(id)
-    if (folder === undefined) throw notStored(id)
-    const lock = await acquireLock(pathsIn(folder).lock, this.#host, { from: holder })
-    await lock.release()
   }
 
   async artifact(id: SessionId, sha256: string): Promise<Uint8Array | undefined> {

@@ -1,5 +1,6 @@
 import type { SessionEvent, SessionHeader } from '@dsh/protocol'
 import { join } from 'node:path'
+import type { SessionHolder } from '../../core/session/index.ts'
 import { PersistenceError } from '../persistence/index.ts'
 import type { LogWriter } from '../persistence/index.ts'
 import { getArtifact, putArtifact } from './artifacts.ts'
@@ -64,8 +65,8 @@ export class JsonlWriter implements LogWriter {
   }
 
   /** Takes the lock of a stored log; `read` then tells where the log ends. */
-  async resumeAt<T extends Resumption>(read: () => Promise<T>): Promise<T> {
-    await this.#takeLock()
+  async resumeAt<T extends Resumption>(read: () => Promise<T>, takeFrom?: SessionHolder): Promise<T> {
+    await this.#takeLock(takeFrom)
     try {
       const found = await read()
       const { file, identity } = await this.#open()
@@ -197,11 +198,11 @@ export class JsonlWriter implements LogWriter {
     }
   }
 
-  async #takeLock(): Promise<void> {
+  async #takeLock(from?: SessionHolder): Promise<void> {
     if (this.#lock !== undefined) return
     const { lock, artifacts } = pathsIn(this.#folder)
     await makeFolder(this.#host.fs, this.#folder)
-    this.#lock = await acquireLock(lock, this.#host)
+    this.#lock = await acquireLock(lock, this.#host, { from })
     await removeDrafts(this.#host.fs, this.#folder)
     await removeDrafts(this.#host.fs, artifacts)
   }
