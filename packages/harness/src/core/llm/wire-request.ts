@@ -14,9 +14,8 @@ export interface WireTarget {
  * Changed messages are made once for each original, so an adapter may keep its wire form by identity.
  */
 export function toWireRequest(options: GenerateOptions, target: WireTarget): GenerateOptions {
-  const messages = options.messages.map(message => toWireMessage(message, target))
-  const isSame = messages.every((message, index) => message === options.messages[index])
-  return isSame ? options : Object.freeze({ ...options, messages: Object.freeze(messages) })
+  const messages = mapChanged(options.messages, message => toWireMessage(message, target))
+  return messages === options.messages ? options : Object.freeze({ ...options, messages })
 }
 
 function toWireMessage(message: Message, target: WireTarget): Message {
@@ -70,6 +69,12 @@ export function imagePlaceholder({ attachment }: ImageBlock): string {
 
 /** `list` itself where `change` gives every entry back. */
 function mapChanged<T>(list: readonly T[], change: (entry: T) => T): readonly T[] {
-  const changed = list.map(change)
-  return changed.every((entry, index) => entry === list[index]) ? list : Object.freeze(changed)
+  let changed: T[] | undefined
+  for (const [index, entry] of list.entries()) {
+    const next = change(entry)
+    if (next === entry) continue
+    changed ??= [...list]
+    changed[index] = next
+  }
+  return changed === undefined ? list : Object.freeze(changed)
 }
