@@ -173,6 +173,12 @@ function describeValue(value: JsonValue): string {
 }
 
 function describeOptions(options: readonly JsonValue[]): string {
-  const shown = options.map(describeValue).join(', ')
+  const shown = options
+    .map(option =>
+      isOfType(option, 'object') || Array.isArray(option)
+        ? `a certain ${describeType(option)}`
+        : describeValue(option),
+    )
+    .join(', ')
   return options.length === 1 ? shown : `one of ${cutText(shown, longestShownList)}`
 }
