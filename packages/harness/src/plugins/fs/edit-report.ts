@@ -1,6 +1,9 @@
 import { cutText } from '../../core/tools/index.ts'
+import { planEdit } from './edit.ts'
 import type { EditPlan } from './edit.ts'
 import { FsError } from './errors.ts'
+import { lineAt, linesOf, splitLines } from './lines.ts'
+import type { FsEditRequest } from './service.ts'
 
 const maxNumbers = 10
 const maxShownLines = 12
@@ -38,4 +41,31 @@ function missing(near: Extract<EditPlan, { kind: 'missing' }>['near'], displayPa
     .map((line, index) => `${best.line + index}: ${cutText(line, maxShownLength)}`)
   const also = others.length === 0 ? '' : `\nalso similar: line ${others.map(place => place.line).join(', ')}`
   return `old_string is not in ${displayPath}; the nearest text is\n${shown.join('\n')}${also}`
+}
+
+const linesAround = 5
+
+/** The numbered lines of `text` around the place that an edit meant, or its first ones. */
+export function freshLines(text: string, request: FsEditRequest): string {
+  const lines = splitLines(text)
+  const center = placeOf(planEdit(text, request), text)
+  const reach = splitLines(request.oldString).length + linesAround
+  const from = Math.max(1, center - linesAround)
+  return lines
+    .slice(from - 1, Math.min(center + reach, from + 4 * linesAround) - 1)
+    .map((line, index) => `${from + index}: ${cutText(line, maxShownLength)}`)
+    .join('\n')
+}
+
+function placeOf(plan: EditPlan, text: string): number {
+  switch (plan.kind) {
+    case 'replace':
+      return lineAt(linesOf(text), plan.splices[0]?.start ?? 0) + 1
+    case 'ambiguous':
+      return plan.lines[0] ?? 1
+    case 'applied':
+      return plan.line
+    case 'missing':
+      return plan.near[0]?.line ?? 1
+  }
 }

@@ -1,7 +1,7 @@
 import type { BigIntStats, Dirent } from 'node:fs'
 import { dirname, join, resolve, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { _default, int, maximum, minLength, object, positive, prefault, string } from 'zod/mini'
+import { _default, int, maximum, minLength, positive, prefault, strictObject, string } from 'zod/mini'
 import type { input } from 'zod/mini'
 import type { Context, PluginObject } from '../../kernel/index.ts'
 import { readdir } from './calls.ts'
@@ -229,14 +229,12 @@ export class LocalFs implements FileSystem {
   }
 }
 
-const schema = () =>
-  prefault(
-    object({
-      cwd: _default(string().check(minLength(1)), () => process.cwd()),
-      diffBasisMaxBytes: _default(int().check(positive(), maximum(2 ** 29)), 10 * 2 ** 20),
-    }),
-    {},
-  )
+export const localFsFields = () => ({
+  cwd: _default(string().check(minLength(1)), () => process.cwd()),
+  diffBasisMaxBytes: _default(int().check(positive(), maximum(2 ** 29)), 10 * 2 ** 20),
+})
+
+const schema = () => prefault(strictObject(localFsFields()), {})
 
 export const localFs: PluginObject<input<ReturnType<typeof schema>>, LocalFsConfig> = {
   name: 'fs-local',

@@ -1,0 +1,38 @@
+import { _default, int, positive, prefault, strictObject } from 'zod/mini'
+import type { input } from 'zod/mini'
+import type { Context, PluginObject } from '../../kernel/index.ts'
+import { editSection, editTool } from './tools/edit.ts'
+import { readSection, readTool } from './tools/read.ts'
+import type { ReadConfig } from './tools/read.ts'
+import { writeSection, writeTool } from './tools/write.ts'
+
+export type FsToolsConfig = ReadConfig
+
+const count = (fallback: number) => _default(int().check(positive()), fallback)
+
+export const fsToolsFields = () => ({
+  readLimit: count(2000),
+  readMaxLineLength: count(2000),
+  readMaxBytes: count(51_200),
+  readStreamMinSize: count(10 * 2 ** 20),
+})
+
+const schema = () => prefault(strictObject(fsToolsFields()), {})
+
+/** The tools read, write and edit over whatever provides `ctx.fs`. */
+export const fsTools: PluginObject<input<ReturnType<typeof schema>>, FsToolsConfig> = {
+  name: 'fs-tools',
+  inject: { required: ['fs', 'tools'], optional: ['systemPrompt'] },
+  get Config() {
+    return schema()
+  },
+  apply(ctx: Context, config: FsToolsConfig) {
+    ctx.tools.register(readTool(ctx, config))
+    ctx.tools.register(writeTool(ctx))
+    ctx.tools.register(editTool(ctx))
+    const prompt = ctx.get('systemPrompt')
+    prompt?.section({ name: 'tool:read', order: 100, text: readSection })
+    prompt?.section({ name: 'tool:write', order: 101, text: writeSection })
+    prompt?.section({ name: 'tool:edit', order: 102, text: editSection })
+  },
+}

@@ -1,0 +1,167 @@
+import { defineTool, ToolArgsError } from '../../../core/tools/index.ts'
+import type { ToolDefinition, ToolRunContext } from '../../../core/tools/index.ts'
+import type { Context } from '../../../kernel/index.ts'
+import { FsError } from '../errors.ts'
+import { fileMeta, isRecord, readFileMeta } from '../observed.ts'
+import type { FsDirEntry, FsInfo, FsTarget } from '../service.ts'
+import { missingText } from '../suggest.ts'
+import { WindowReader } from '../window.ts'
+import type { TextWindow } from '../window.ts'
+import { resolveArgument } from './path.ts'
+
+export interface ReadConfig {
+  /** Lines one call gives at most. */
+  readonly readLimit: number
+  /** In UTF-16 units. */
+  readonly readMaxLineLength: number
+  /** Of all lines of one call. */
+  readonly readMaxBytes: number
+  /** From this size on a file is read in pieces. */
+  readonly readStreamMinSize: number
+}
+
+export const readSection = 'Read a file before you change it. Read long files in parts: offset, limit.'
+
+const description = 'Read a text file as numbered lines ("12: text"), or list a folder.'
+
+interface Seen {
+  readonly type: 'file' | 'directory'
+  readonly info: FsInfo
+  readonly window: TextWindow
+}
+
+export function readTool(ctx: Context, config: ReadConfig): ToolDefinition {
+  return defineTool({
+    name: 'read',
+    description,
+    parameters: {
+      file_path: { type: 'string', required: true },
+      offset: { type: 'number', description: 'first line, from 1' },
+      limit: { type: 'number', description: `lines, at most ${config.readLimit}` },
+    },
+    output: {
+      schema: {
+        type: { type: 'string', enum: ['file', 'directory'], required: true },
+        path: { type: 'string', required: true },
+        offset: { type: 'integer', required: true },
+        lines: {
+          type: 'array',
+          required: true,
+          items: {
+            type: 'object',
+            additionalProperties: false,
+            properties: {
+              number: { type: 'integer', required: true },
+              text: { type: 'string', required: true },
+            },
+          },
+        },
+        totalLines: { type: 'integer', required: true },
+        capped: { type: 'boolean', required: true },
+        key: { type: 'string', required: true },
+        version: { type: 'string', required: true },
+      },
+      render: (_args, value) => renderRead(value),
+      presentationMeta: (_args, { path, key, version, offset, lines, totalLines }) => ({
+        path,
+        seen: { key, version },
+        offset,
+        lines: lines.length,
+        totalLines,
+        lang: /\.([^./\\]+)$/.exec(path)?.[1] ?? '',
+      }),
+    },
+    isConcurrencySafe: () => true,
+    presentCall: ({ file_path }) => ({ card: 'read', title: file_path }),
+    presentResult(_args, { meta }) {
+      const file = readFileMeta(meta)
+      if (file === undefined || !isRecord(meta)) return undefined
+      const { offset, lines, totalLines, lang } = meta
+      if (![offset, lines, totalLines].every(Number.isInteger) || typeof lang !== 'string') return undefined
+      const data = { path: file.path, offset, lines, totalLines, lang } as Record<string, number | string>
+      return { card: 'read', title: file.path, data }
+    },
+    async execute({ file_path, offset: from, limit }, exec) {
+      const offset = positive('offset', from || 1)
+      const wanted = Math.min(positive('limit', limit ?? config.readLimit), config.readLimit)
+      const target = await resolveArgument(ctx, file_path, exec)
+      const { type, info, window } = await see(ctx, target, { config, offset, limit: wanted, exec })
+      const { lines, totalLines, isCapped } = window
+      if (lines.length === 0 && offset > 1)
+        throw new FsError(
+          'FS_OUT_OF_RANGE',
+          `${target.displayPath} has ${totalLines} lines, none from ${offset}`,
+        )
+      const { path, seen } = fileMeta(target, info.version)
+      ctx.veto('fs/observed', target, { kind: 'present', version: info.version }, exec)
+      return { type, path, offset, lines, totalLines, capped: isCapped, ...seen }
+    },
+  })
+}
+
+function positive(name: string, value: number): number {
+  if (Number.isInteger(value) && value > 0) return value
+  throw new ToolArgsError([`${name}: must be a whole number from 1, not ${value}`])
+}
+
+interface Wanted {
+  readonly config: ReadConfig
+  readonly offset: number
+  readonly limit: number
+  readonly exec: ToolRunContext
+}
+
+/** The version is taken before the content is read: what changes in between shows as changed later. */
+async function see(ctx: Context, target: FsTarget, wanted: Wanted): Promise<Seen> {
+  const { config, offset, limit, exec } = wanted
+  const { signal } = exec
+  const info = await ctx.fs.stat(target, signal)
+  if (info === undefined) {
+    ctx.veto('fs/observed', target, { kind: 'absent' }, exec)
+    throw new FsError('FS_NOT_FOUND', await missingText(ctx.fs, target, { signal }))
+  }
+  if (info.type === 'other') throw new FsError('FS_NOT_REGULAR_FILE', `${target.displayPath} is not a file`)
+  const reader = new WindowReader({
+    offset,
+    limit,
+    maxLineLength: config.readMaxLineLength,
+    maxBytes: config.readMaxBytes,
+  })
+  if (info.type === 'directory') {
+    for (const entry of await ctx.fs.listDir(target, signal)) reader.push(`${entryName(entry)}\n`)
+    return { type: 'directory', info, window: reader.end() }
+  }
+  if ((info.size ?? 0) < config.readStreamMinSize) reader.push(await ctx.fs.readText(target, signal))
+  else for await (const piece of await ctx.fs.streamText(target, signal)) reader.push(piece)
+  return { type: 'file', info, window: reader.end() }
+}
+
+/** A name may hold line ends; here it is one line. */
+function entryName({ name, type }: FsDirEntry): string {
+  return name.replace(/[\r\n]/g, '?') + (type === 'directory' ? '/' : '')
+}
+
+interface Rendered {
+  readonly type: 'file' | 'directory'
+  readonly path: string
+  readonly lines: readonly { readonly number: number; readonly text: string }[]
+  readonly totalLines: number
+  readonly capped: boolean
+}
+
+function renderRead(value: Rendered): string {
+  const { type, path, lines } = value
+  const rows = lines.map(({ number, text }) => (type === 'file' ? `${number}: ${text}` : text))
+  const body = rows.length === 0 ? '' : `${rows.join('\n')}\n\n`
+  return `<path>${path}</path>\n<type>${type}</type>\n<content>\n${body}${footer(value)}\n</content>`
+}
+
+function footer({ type, lines, totalLines, capped }: Rendered): string {
+  const unit = type === 'file' ? 'lines' : 'entries'
+  if (totalLines === 0) return type === 'file' ? '(the file is empty)' : '(the folder is empty)'
+  const first = lines.at(0)?.number ?? 0
+  const last = lines.at(-1)?.number ?? 0
+  if (last === totalLines) return `(end; ${totalLines} ${unit} in all)`
+  const why = capped ? 'cut for its size; ' : ''
+  return `(${why}${unit} ${first}-${last} of ${totalLines}; next offset ${last + 1})`
+}
