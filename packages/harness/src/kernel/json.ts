@@ -16,10 +16,9 @@ export function adopt<T>(value: T, name = 'value'): T {
   for (let copy = waiting.pop(), count = 1; copy !== undefined; copy = waiting.pop(), count++) {
     if (!(Array.isArray(copy) ? fillArray(copy, waiting) : fillObject(copy, waiting))) fail(root, name)
     if (isDoubling(count) && hasCycle(value)) fail(value, name)
-    if (copy === root) new Adopted(root)
-    Object.freeze(copy)
+    if (copy !== root) Object.freeze(copy)
   }
-  return root as T
+  return Object.freeze(new Adopted(root)) as T
 }
 
 /**
