@@ -40,9 +40,6 @@ interface Reply {
   readonly route: Route
 }
 
-/** How long a host may take for its last words after it has named a reason for the end. */
-const lingerMs = 2000
-
 /**
  * Speaks Chat Completions to the hosts of the catalog and of the config.
  *
@@ -123,7 +120,7 @@ export class OpenAIChatAdapter extends LlmAdapter {
         quirks: route.quirks,
         subject: await host.subject(),
         messages: options.messages,
-        lingerMs,
+        lingerMs: this.#config.lingerMs ?? 2000,
         report: (code, text) => this.#notify({ code, provider: entry.id, model: options.model, text }),
       })
     } catch (error) {

@@ -49,8 +49,9 @@ export class CallCollector {
     this.#options = options
   }
 
+  /** Whether nothing that is a call has been written. */
   get isEmpty(): boolean {
-    return this.#slots.length === 0
+    return this.#slots.every(slot => slot.block === undefined)
   }
 
   /** The fragments of one delta; those without an index and an id are different calls by their place in it. */

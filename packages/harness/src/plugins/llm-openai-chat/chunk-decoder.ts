@@ -72,10 +72,10 @@ export class ChunkDecoder {
     this.#calls.finish()
   }
 
-  /** One parsed event, or a whole body. `event` is its name, where it has one. */
+  /** One parsed event, or a whole body; nothing counts after an error. `event` is its name, where it has one. */
   add(value: unknown, event?: string): void {
     const given: unknown = Array.isArray(value) ? value[0] : value
-    if (!isFields(given)) return
+    if (!isFields(given) || this.#error) return
     const choice = firstChoice(given)
     if (choice === undefined) this.#error ??= reportedError(given, event)
     this.#addUsage(given, choice)

@@ -18,6 +18,8 @@ export interface OpenAIChatConfig {
   readonly userAgent?: string
   /** Deltas of one block that come within so many milliseconds are joined. Default 40. */
   readonly coalesceMs?: number
+  /** How long a host may take for its last words after it has named a reason for the end. Default 2000. */
+  readonly lingerMs?: number
   /** The bytes of a picture, undefined where they are gone. Default: the artifacts of the request's session. */
   readonly loadImage?: (block: ImageBlock, options: GenerateOptions) => Promise<Uint8Array | undefined>
   /** Another way over the network. */

@@ -51,7 +51,8 @@ export function reportedFailure(error: ReportedError, subject: FailureSubject, r
   const text = shown(error.message, subject)
   const { status } = error
   const classified = classifyFailure({ status, code: error.code, message: text })
-  const code = classified === 'UNKNOWN' ? 'SERVER' : classified
+  const unknown = /invalid|unsupported|malformed|param/i.test(error.code ?? '') ? 'INVALID_REQUEST' : 'SERVER'
+  const code = classified === 'UNKNOWN' ? unknown : classified
   return new LlmError({
     code,
     message: sentence(`${subject.provider} reported an error: ${text}`, adviceFor(code, status, subject)),
