@@ -108,7 +108,7 @@ const configFields: readonly [keyof LlmCallConfig, (value: unknown) => boolean][
 ]
 
 /** A frozen copy of the call's own fields. Throws INVALID_REQUEST naming the field that is wrong. */
-export function canonicalConfig(config: LlmCallConfig): LlmCallConfig {
+function canonicalConfig(config: LlmCallConfig): LlmCallConfig {
   const copy: Record<string, unknown> = { provider: undefined, model: undefined }
   for (const [field, isRight] of configFields) {
     const value = config[field]

@@ -124,7 +124,7 @@ function ownData(value: object, key: string): unknown {
 }
 
 /** A frozen copy with the known fields alone, each read once. Throws for a field that is not as declared. */
-export function checkedFailure(candidate: object): LlmFailure {
+function checkedFailure(candidate: object): LlmFailure {
   const { message, code, status, providerRetryAfterMs, requestId } = candidate as Record<string, unknown>
   if (typeof message !== 'string')
     throw new TypeError(`failure message must be a string, not ${typeof message}`)

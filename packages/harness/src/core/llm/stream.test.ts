@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { FinishReason, LlmFailure, StreamChunk } from '@dsh/protocol'
+import type { ContentBlock, FinishReason, JsonValue, LlmFailure, StreamChunk } from '@dsh/protocol'
 import { Context, HarnessError } from '../../kernel/index.ts'
 import { createScope } from '../scope/index.ts'
 import { ScriptedAdapter, fail, text } from '../../plugins/llm-scripted/index.ts'
@@ -417,6 +417,27 @@ test('a chunk is a copy with the declared fields alone, each read once', async (
     stopped,
   ])
   assert.equal(reads, 1)
+})
+
+test('a chunk that throws when it is looked at fails the request like any other', async () => {
+  const hostile = {
+    get type(): string {
+      throw new Error('trap')
+    },
+  }
+  const { llm } = await setup(scripted([hostile as unknown as StreamChunk]))
+  assert.deepEqual(await collect(llm.stream(request)), [
+    failed('error', { message: 'trap', code: 'UNKNOWN' }),
+  ])
+})
+
+test('a block of any depth passes', async () => {
+  let rows: JsonValue = []
+  for (let depth = 0; depth < 100_000; depth++) rows = [rows]
+  const block = { type: 'chart', rows } as unknown as ContentBlock
+  const { llm } = await setup(scripted([{ type: 'block-end', index: 0, block }, stopped]))
+  const [chunk] = await collect(llm.stream(request))
+  assert.equal(chunk?.type, 'block-end')
 })
 
 test('a failure told in the stream keeps its code where a detail of it is wrong', async () => {
