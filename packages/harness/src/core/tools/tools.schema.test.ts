@@ -8,7 +8,7 @@ import { toJsonSchema, toOutputContract, toParametersContract } from './index.ts
 import type { JsonRecord } from './index.ts'
 
 /** Several times what a recursive walk survives. */
-const depth = 25_000
+const depth = 15_000
 
 function check(schema: JsonRecord, value: JsonValue): readonly string[] {
   return compileCheck(toJsonSchema(schema, 'schema'))(value, 'value')
