@@ -1,0 +1,45 @@
+import { z } from 'zod/mini'
+import type { ConfigSchema } from '../../kernel/index.ts'
+
+export interface InvariantsConfig {
+  readonly enabled?: boolean
+  /** 'refuse' keeps the event out of the log and throws at its writer; 'report' only tells `internal/error`. */
+  readonly mode?: 'report' | 'refuse'
+  /** Regular expressions on names of checks: where there are any, only matching checks run. */
+  readonly allow?: readonly string[]
+  /** Matching checks do not run, whatever `allow` says. */
+  readonly block?: readonly string[]
+}
+
+export type CheckedConfig = Required<InvariantsConfig>
+
+type Schema = ConfigSchema<InvariantsConfig | undefined, CheckedConfig>
+
+let schema: Schema | undefined
+
+export function configSchema(): Schema {
+  schema ??= createSchema() as unknown as Schema
+  return schema
+}
+
+function createSchema() {
+  const pattern = z.string().check(z.minLength(1), z.refine(isPattern, 'is no regular expression'))
+  const patterns = z._default(z.array(pattern), [])
+  return z._default(
+    z.strictObject({
+      enabled: z._default(z.boolean(), true),
+      mode: z._default(z.enum(['report', 'refuse']), 'report'),
+      allow: patterns,
+      block: patterns,
+    }),
+    { enabled: true, mode: 'report', allow: [], block: [] },
+  )
+}
+
+function isPattern(text: string): boolean {
+  try {
+    return new RegExp(text) instanceof RegExp
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,12 @@
+/** Rules that hold whenever the harness is right, as checks of a running one and of any log. One file per check. */
+export * from './invariants.ts'
+export { answeredCalls } from './answered-calls.ts'
+export type { InvariantsConfig } from './config.ts'
+export { enclosure } from './enclosure.ts'
+export { InvariantError } from './errors.ts'
+export { lintLog, logChecks } from './lint.ts'
+export type { LogCheck, LogViolation } from './log-check.ts'
+export { rebuildRequest, requestMismatch } from './request-theorem.ts'
+export type { RequestParts } from './request-theorem.ts'
+export { afterChunk, checkStream, chunkProblem, streamStart } from './stream-grammar.ts'
+export type { StreamState } from './stream-grammar.ts'
