@@ -57,9 +57,9 @@ async function openCall(route: Route, model: string, signal: AbortSignal | undef
     const info = await resolveInfo(route, model, signal)
     return { model: info, stream: options => adapter.stream(options) }
   } catch (error) {
-    signal?.throwIfAborted()
     throw new LlmError(toLlmFailure(error), { cause: error })
   } finally {
+    // Over a failure too: once aborted, the reason is all that counts.
     signal?.throwIfAborted()
   }
 }

@@ -297,6 +297,20 @@ test('unloading ends the waits and waits for those who still ask others', async 
   assert.equal(await fail('SERVER'), undefined)
 })
 
+test('a failure that comes while the plugin unloads is left to others', async t => {
+  const { ctx, plugin, session, fail, asked } = await setup(t)
+  ctx.on(
+    'agent/request-error',
+    async (_error, next) => {
+      await plugin.dispose()
+      return await next()
+    },
+    { prepend: true },
+  )
+  assert.equal(await fail('SERVER'), undefined)
+  assert.deepEqual([asked(), retries(session)], [1, []])
+})
+
 test('a retry event that lacks a fact is refused, naming the plugin', async t => {
   const { session, retried } = await setup(t)
   await retried('SERVER')
