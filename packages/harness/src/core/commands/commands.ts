@@ -118,7 +118,8 @@ export class Commands extends Service {
   ): Promise<CommandResult> {
     const { images, ...invocation } = call
     const { signal, agent } = invocation
-    const attachments = await this.admit(command, images, invocation)
+    // Without pictures the handler starts before `execute` gives its promise.
+    const attachments = images.length === 0 ? [] : await this.admit(command, images, invocation)
     if (!Array.isArray(attachments)) return attachments as CommandResult
     throwIfAborted(signal, parsed.name)
     const output = await untilAborted(command.run({ ...invocation, attachments }), signal, parsed.name)
@@ -131,7 +132,6 @@ export class Commands extends Service {
     images: readonly EncodedImage[],
     { agent, signal }: Pick<CommandInvocation, 'agent' | 'signal'>,
   ): Promise<readonly ImageBlock[] | CommandResult> {
-    if (images.length === 0) return []
     const { name, input } = command.descriptor
     if (input?.images !== true) return refusal(`/${name} takes no pictures`)
     const store = this.ctx.get('attachments')
