@@ -149,7 +149,7 @@ export class OpenAIChatAdapter extends LlmAdapter {
       if (found === undefined || tried.has(found.key)) throw host.errorOf(reply)
       tried.add(found.key)
       maxTokens = found.maxTokens ?? maxTokens
-      if (found.maxTokens === undefined) learned.push(found)
+      learned.push(found)
       route = adapted(
         route,
         found,
@@ -261,14 +261,15 @@ export class OpenAIChatAdapter extends LlmAdapter {
 
   #learn(route: Route, learned: readonly Adaptation[]): void {
     if (learned.length === 0) return
-    this.#routes.set(`${route.entry.id} ${route.model}`, route)
-    for (const { text } of learned) {
-      const { entry, model } = route
+    const { entry, model } = route
+    this.#routes.set(`${entry.id} ${model}`, route)
+    for (const { text, maxTokens } of learned) {
+      const isForOnce = maxTokens !== undefined
       this.#notify({
-        code: 'QUIRK_LEARNED',
+        code: isForOnce ? 'OPTION_LEFT_OUT' : 'QUIRK_LEARNED',
         provider: entry.id,
         model,
-        text: `${entry.id} refused it: ${text} from now on`,
+        text: `${entry.id} refused it: ${text}${isForOnce ? '' : ' from now on'}`,
       })
     }
   }

@@ -108,13 +108,14 @@ function toEntry(id: string, config: ProviderConfig, complain: Complain): Provid
   }
 }
 
-/** Facts of the catalog that hold for this provider. A host that is found by its address alone keeps its own key. */
+/** Facts of the catalog that hold for this provider; a host that is found by its address alone keeps its own name. */
 function knownHost(id: string, config: ProviderConfig, complain: Complain): ProviderFacts | undefined {
   const name = config.like ?? id
   if (Object.hasOwn(providerCatalog, name)) return providerCatalog[name]
   if (config.like !== undefined) complain(id, `there is no known host "${config.like}"`)
   const host = URL.parse(config.baseURL ?? '')?.host
-  return Object.values(providerCatalog).find(facts => URL.parse(facts.baseURL)?.host === host)
+  const found = Object.values(providerCatalog).find(facts => URL.parse(facts.baseURL)?.host === host)
+  return found && { ...found, name: id }
 }
 
 /** The facts of one model: its own, those of the model it is another name for, or those of all others. */

@@ -196,84 +196,82 @@ describe('Retry-After', () => {
   })
 })
 
-describe('a key', () => {
-  const canary = 'sk-canary-1234567890'
+const canary = 'sk-canary-1234567890'
 
-  for (const body of [
-    openAIError(`Incorrect API key provided: ${canary}.`),
-    `Authorization: Bearer ${canary}`,
-    { oops: canary },
-    `prefix sk-canary-12****90 and http://user:secretword@proxy:1/`,
-  ]) {
-    test(`is never repeated: ${JSON.stringify(body)}`, async t => {
-      const { message } = await failureOf(t, reply.status(401, { body }))
-      assert.doesNotMatch(message, /canary|secretword/)
-      assert.match(message, /\[redacted\]/)
-    })
-  }
-
-  test('in a header of the config is not repeated either', async t => {
-    const providers = { deepseek: { headers: { 'x-gate': 'gate-secret-77' } } }
-    const { message } = await failureOf(t, reply.status(403, { body: 'bad gate-secret-77' }), { providers })
-    assert.equal(message.includes('gate-secret-77'), false)
+for (const body of [
+  openAIError(`Incorrect API key provided: ${canary}.`),
+  `Authorization: Bearer ${canary}`,
+  { oops: canary },
+  `prefix sk-canary-12****90 and http://user:secretword@proxy:1/`,
+]) {
+  test(`a key is never repeated: ${JSON.stringify(body)}`, async t => {
+    const { message } = await failureOf(t, reply.status(401, { body }))
+    assert.doesNotMatch(message, /canary|secretword/)
+    assert.match(message, /\[redacted\]/)
   })
+}
 
-  test('that is missing is said with the variable to set, before anything is sent', async t => {
-    const provider = await startMockProvider()
-    t.after(() => provider.close())
-    const adapter = new OpenAIChatAdapter({ env: { DEEPSEEK_BASE_URL: provider.url } })
-    assert.deepEqual(await failureFrom(adapter), {
-      code: 'MISSING_CREDENTIAL',
-      message:
-        'no key for deepseek: set DEEPSEEK_API_KEY; keys are made at https://platform.deepseek.com/api_keys',
-    })
-    assert.equal(provider.requests.length, 0)
+test('a key in a header of the config is not repeated either', async t => {
+  const providers = { deepseek: { headers: { 'x-gate': 'gate-secret-77' } } }
+  const { message } = await failureOf(t, reply.status(403, { body: 'bad gate-secret-77' }), { providers })
+  assert.equal(message.includes('gate-secret-77'), false)
+})
+
+test('a key that is missing is said with the variable to set, before anything is sent', async t => {
+  const provider = await startMockProvider()
+  t.after(() => provider.close())
+  const adapter = new OpenAIChatAdapter({ env: { DEEPSEEK_BASE_URL: provider.url } })
+  assert.deepEqual(await failureFrom(adapter), {
+    code: 'MISSING_CREDENTIAL',
+    message:
+      'no key for deepseek: set DEEPSEEK_API_KEY; keys are made at https://platform.deepseek.com/api_keys',
   })
+  assert.equal(provider.requests.length, 0)
+})
 
-  test('with white space around it is trimmed', async t => {
-    const provider = await startMockProvider({ script: [reply.text('ok')], key: 'sk-x' })
-    t.after(() => provider.close())
-    const adapter = new OpenAIChatAdapter({ env: { ...provider.env, DEEPSEEK_API_KEY: ' sk-x\r\n' } })
-    const { text } = await collectAnswer(adapter.stream({ provider: 'deepseek', model: 'm', messages }))
-    assert.equal(text, 'ok')
+test('a key with white space around it is trimmed', async t => {
+  const provider = await startMockProvider({ script: [reply.text('ok')], key: 'sk-x' })
+  t.after(() => provider.close())
+  const adapter = new OpenAIChatAdapter({ env: { ...provider.env, DEEPSEEK_API_KEY: ' sk-x\r\n' } })
+  const { text } = await collectAnswer(adapter.stream({ provider: 'deepseek', model: 'm', messages }))
+  assert.equal(text, 'ok')
+})
+
+for (const key of ['sk-abc🐳', 'ｓｋ-abc', 'sk-中文', 'sk-a b', 'sk-a\nb', 'sk-a\u0000']) {
+  test(`a key like ${JSON.stringify(key)} is refused without repeating it`, async () => {
+    const adapter = new OpenAIChatAdapter({ env: { DEEPSEEK_API_KEY: key } })
+    const { code, message } = await failureFrom(adapter)
+    assert.equal(code, 'INVALID_CREDENTIAL')
+    assert.match(
+      message,
+      /^the key of deepseek in DEEPSEEK_API_KEY cannot be used: character \d+ of \d+ is not printable ASCII, which no key holds; copy it again$/,
+    )
   })
+}
 
-  for (const key of ['sk-abc🐳', 'ｓｋ-abc', 'sk-中文', 'sk-a b', 'sk-a\nb', 'sk-a\u0000']) {
-    test(`like ${JSON.stringify(key)} is refused without repeating it`, async () => {
-      const adapter = new OpenAIChatAdapter({ env: { DEEPSEEK_API_KEY: key } })
-      const { code, message } = await failureFrom(adapter)
-      assert.equal(code, 'INVALID_CREDENTIAL')
-      assert.match(
-        message,
-        /^the key of deepseek in DEEPSEEK_API_KEY cannot be used: character \d+ of \d+ is not printable ASCII, which no key holds; copy it again$/,
-      )
-    })
-  }
+test('a key is checked the same way where a person types it', () => {
+  assert.deepEqual(checkKey(' sk-x\n'), { key: 'sk-x' })
+  assert.deepEqual(checkKey(' '), { problem: 'it is empty' })
+})
 
-  test('is checked the same way where a person types it', () => {
-    assert.deepEqual(checkKey(' sk-x\n'), { key: 'sk-x' })
-    assert.deepEqual(checkKey(' '), { problem: 'it is empty' })
-  })
+test('a key is looked up anew for each request', async t => {
+  const provider = await startMockProvider({ script: [reply.text('ok')], key: 'sk-new' })
+  t.after(() => provider.close())
+  let key = 'sk-old'
+  const adapter = new OpenAIChatAdapter({ env: provider.env, findKey: () => Promise.resolve(key) })
+  assert.equal((await failureFrom(adapter)).code, 'AUTH')
+  key = 'sk-new'
+  const { text } = await collectAnswer(adapter.stream({ provider: 'deepseek', model: 'm', messages }))
+  assert.equal(text, 'ok')
+})
 
-  test('is looked up anew for each request', async t => {
-    const provider = await startMockProvider({ script: [reply.text('ok')], key: 'sk-new' })
-    t.after(() => provider.close())
-    let key = 'sk-old'
-    const adapter = new OpenAIChatAdapter({ env: provider.env, findKey: () => Promise.resolve(key) })
-    assert.equal((await failureFrom(adapter)).code, 'AUTH')
-    key = 'sk-new'
-    const { text } = await collectAnswer(adapter.stream({ provider: 'deepseek', model: 'm', messages }))
-    assert.equal(text, 'ok')
-  })
-
-  test('is not needed for a host of one’s own', async t => {
-    const provider = await startMockProvider({ script: [reply.text('ok')], key: null })
-    t.after(() => provider.close())
-    const adapter = new OpenAIChatAdapter({ providers: { ollama: { baseURL: provider.url } } })
-    const { text } = await collectAnswer(adapter.stream({ provider: 'ollama', model: 'm', messages }))
-    assert.equal(text, 'ok')
-    assert.equal(provider.requests[0]?.headers['authorization'], undefined)
-  })
+test('a key is not needed for a host of one’s own', async t => {
+  const provider = await startMockProvider({ script: [reply.text('ok')], key: null })
+  t.after(() => provider.close())
+  const adapter = new OpenAIChatAdapter({ providers: { ollama: { baseURL: provider.url } } })
+  const { text } = await collectAnswer(adapter.stream({ provider: 'ollama', model: 'm', messages }))
+  assert.equal(text, 'ok')
+  assert.equal(provider.requests[0]?.headers['authorization'], undefined)
 })
 
 describe('a network that does not carry', () => {

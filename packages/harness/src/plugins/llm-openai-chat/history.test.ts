@@ -205,216 +205,212 @@ describe('half a character in', () => {
   })
 })
 
-describe('a history that no host would take is mended where it is encoded', () => {
-  const roles = (messages: readonly WireMessage[]): string[] =>
-    messages.map(
-      message => `${message.role}${message.tool_call_id === undefined ? '' : ` ${message.tool_call_id}`}`,
-    )
+const roles = (messages: readonly WireMessage[]): string[] =>
+  messages.map(
+    message => `${message.role}${message.tool_call_id === undefined ? '' : ` ${message.tool_call_id}`}`,
+  )
 
-  test('a call without a result gets one that says so', async () => {
-    const { send, notices } = setup()
-    const { messages, raw } = await send({
-      messages: [user('x'), assistant(call('a'), call('b')), result('b'), user('go on')],
-    })
-    assert.deepEqual(roles(messages), ['user', 'assistant', 'tool b', 'tool a', 'user'])
-    assert.equal(messages[3]?.content, 'No result of this call was recorded.')
-    assert.deepEqual(codes(notices), ['MENDED_PAIRING'])
-    assert.deepEqual(checkChatRequest(raw), [])
+test('a call without a result gets one that says so', async () => {
+  const { send, notices } = setup()
+  const { messages, raw } = await send({
+    messages: [user('x'), assistant(call('a'), call('b')), result('b'), user('go on')],
   })
-
-  test('a result that stands after other messages moves up to its call', async () => {
-    const { send } = setup()
-    const { messages, raw } = await send({
-      messages: [user('x'), assistant(call('a')), user('wait'), result('a', 'late')],
-    })
-    assert.deepEqual(roles(messages), ['user', 'assistant', 'tool a', 'user'])
-    assert.equal(messages[2]?.content, 'late')
-    assert.deepEqual(checkChatRequest(raw), [])
-  })
-
-  test('a result without a call becomes text of the user', async () => {
-    const { send, notices } = setup()
-    const { messages, raw } = await send({ messages: [result('gone', 'data'), user('x')] })
-    assert.deepEqual(messages[0], {
-      role: 'user',
-      content: 'Result of a tool call that is no longer part of this conversation:\ndata',
-    })
-    assert.deepEqual(codes(notices), ['MENDED_PAIRING'])
-    assert.deepEqual(checkChatRequest(raw), [])
-  })
-
-  test('a second result of one call falls away', async () => {
-    const { send } = setup()
-    const { messages, raw } = await send({
-      messages: [user('x'), assistant(call('a')), result('a', '1'), result('a', '2')],
-    })
-    assert.deepEqual(roles(messages), ['user', 'assistant', 'tool a'])
-    assert.equal(messages[2]?.content, '1')
-    assert.deepEqual(checkChatRequest(raw), [])
-  })
-
-  test('two calls under one id keep one result each', async () => {
-    const { send } = setup()
-    const { messages, raw } = await send({
-      messages: [user('x'), assistant(call('a'), call('a')), result('a', '1'), result('a', '2')],
-    })
-    assert.deepEqual(roles(messages), ['user', 'assistant', 'tool a', 'tool a_2'])
-    assert.deepEqual(checkChatRequest(raw), [])
-  })
-
-  test('an empty id is replaced, in the call and in its result', async () => {
-    const { send } = setup()
-    const { messages, raw } = await send({ messages: [user('x'), assistant(call('')), result('', 'r')] })
-    assert.equal(messages[2]?.tool_call_id, messages[1]?.tool_calls?.[0]?.id)
-    assert.deepEqual(checkChatRequest(raw), [])
-  })
-
-  for (const [title, content] of Object.entries({
-    nothing: [],
-    'thinking alone': [{ type: 'reasoning', text: 'hm' } as const],
-    'blank text': [text(' \n')],
-  })) {
-    test(`an answer of ${title} is left out`, async () => {
-      const { send, notices } = setup()
-      const { messages, raw } = await send({ messages: [user('x'), assistant(...content), user('y')] })
-      assert.deepEqual(roles(messages), ['user', 'user'])
-      assert.deepEqual(codes(notices), ['EMPTY_MESSAGE'])
-      assert.deepEqual(checkChatRequest(raw), [])
-    })
-  }
-
-  test('an empty message of the user and an empty result say that they are', async () => {
-    const { send } = setup()
-    const { messages } = await send({ messages: [user(''), assistant(call('a')), result('a', '')] })
-    assert.deepEqual([messages[0]?.content, messages[2]?.content], ['(empty message)', '(no output)'])
-  })
-
-  test('a name that no host takes is changed', async () => {
-    const { send, notices } = setup()
-    const { messages, raw } = await send({
-      messages: [user('x'), assistant(call('a', '{}', 'functions.bash')), result('a')],
-    })
-    assert.equal(messages[1]?.tool_calls?.[0]?.function.name, 'functions_bash')
-    assert.deepEqual(codes(notices), ['RENAMED_CALL'])
-    assert.deepEqual(checkChatRequest(raw), [])
-  })
-
-  test('an id that is too long for the host is shortened the same way each time', async () => {
-    const { send } = setup()
-    const id = `call_${'x'.repeat(60)}`
-    const history = [user('x'), assistant(call(id)), result(id)]
-    const first = await send({ provider: 'openai', model: 'gpt-5', messages: history })
-    const second = await send({ provider: 'openai', model: 'gpt-5', messages: [...history, user('y')] })
-    const wire = first.messages[1]?.tool_calls?.[0]?.id ?? ''
-    assert.ok(wire.length <= 40)
-    assert.equal(first.messages[2]?.tool_call_id, wire)
-    assert.equal(second.messages[2]?.tool_call_id, wire)
-  })
-
-  test('system messages go to the head when they lead, and as text of the user where they do not', async () => {
-    const { send } = setup()
-    const system = (value: string): Message =>
-      createMessage({ role: 'system', content: [text(value)], source: { kind: 'plugin', plugin: 'x' } })
-    const { messages } = await send({ system: 'one', messages: [system('two'), user('x'), system('late')] })
-    assert.deepEqual(messages, [
-      { role: 'system', content: 'one\n\ntwo' },
-      { role: 'user', content: 'x' },
-      { role: 'user', content: 'late' },
-    ])
-  })
-
-  test('content of a kind this wire has no word for is named', async () => {
-    const { send, notices } = setup()
-    const odd = { type: 'hologram' } as unknown as ContentBlock
-    const { messages } = await send({
-      messages: [createUserMessage({ content: [text('see'), odd], source: { kind: 'user' } })],
-    })
-    assert.equal(messages[0]?.content, 'see\n[Content of type "hologram" cannot be shown to this model.]')
-    assert.deepEqual(codes(notices), ['UNKNOWN_BLOCK'])
-  })
+  assert.deepEqual(roles(messages), ['user', 'assistant', 'tool b', 'tool a', 'user'])
+  assert.equal(messages[3]?.content, 'No result of this call was recorded.')
+  assert.deepEqual(codes(notices), ['MENDED_PAIRING'])
+  assert.deepEqual(checkChatRequest(raw), [])
 })
 
-describe('pictures', () => {
-  const seen = (block: ImageBlock): Message =>
-    createUserMessage({ content: [text('look'), block], source: { kind: 'user' } })
-
-  test('go out as data, typed by what the bytes are', async () => {
-    const { send } = setup({ loadImage: () => Promise.resolve(png) })
-    const { messages } = await send({ messages: [seen(picture('image/jpeg'))] })
-    assert.deepEqual(messages[0]?.content, [
-      { type: 'text', text: 'look' },
-      { type: 'image_url', image_url: { url: `data:image/png;base64,${png.toString('base64')}` } },
-    ])
+test('a result that stands after other messages moves up to its call', async () => {
+  const { send } = setup()
+  const { messages, raw } = await send({
+    messages: [user('x'), assistant(call('a')), user('wait'), result('a', 'late')],
   })
+  assert.deepEqual(roles(messages), ['user', 'assistant', 'tool a', 'user'])
+  assert.equal(messages[2]?.content, 'late')
+  assert.deepEqual(checkChatRequest(raw), [])
+})
 
-  test('of a tool result follow the results in a message of the user', async () => {
-    const { send } = setup({ loadImage: () => Promise.resolve(png) })
-    const shot = createToolResultMessage({ callId: CallId('a'), content: [text('shot'), picture()] })
-    const { messages, raw } = await send({
-      messages: [user('x'), assistant(call('a'), call('b')), shot, result('b')],
-    })
-    assert.deepEqual(
-      messages.map(message => message.role),
-      ['user', 'assistant', 'tool', 'tool', 'user'],
-    )
-    assert.equal(messages[2]?.content, 'shot\n[Image: it is in the next user message.]')
-    assert.deepEqual(messages[4]?.content, [
-      { type: 'text', text: 'Images from the tool results above:' },
-      { type: 'image_url', image_url: { url: `data:image/png;base64,${png.toString('base64')}` } },
-    ])
+test('a result without a call becomes text of the user', async () => {
+  const { send, notices } = setup()
+  const { messages, raw } = await send({ messages: [result('gone', 'data'), user('x')] })
+  assert.deepEqual(messages[0], {
+    role: 'user',
+    content: 'Result of a tool call that is no longer part of this conversation:\ndata',
+  })
+  assert.deepEqual(codes(notices), ['MENDED_PAIRING'])
+  assert.deepEqual(checkChatRequest(raw), [])
+})
+
+test('a second result of one call falls away', async () => {
+  const { send } = setup()
+  const { messages, raw } = await send({
+    messages: [user('x'), assistant(call('a')), result('a', '1'), result('a', '2')],
+  })
+  assert.deepEqual(roles(messages), ['user', 'assistant', 'tool a'])
+  assert.equal(messages[2]?.content, '1')
+  assert.deepEqual(checkChatRequest(raw), [])
+})
+
+test('two calls under one id keep one result each', async () => {
+  const { send } = setup()
+  const { messages, raw } = await send({
+    messages: [user('x'), assistant(call('a'), call('a')), result('a', '1'), result('a', '2')],
+  })
+  assert.deepEqual(roles(messages), ['user', 'assistant', 'tool a', 'tool a_2'])
+  assert.deepEqual(checkChatRequest(raw), [])
+})
+
+test('an empty id is replaced, in the call and in its result', async () => {
+  const { send } = setup()
+  const { messages, raw } = await send({ messages: [user('x'), assistant(call('')), result('', 'r')] })
+  assert.equal(messages[2]?.tool_call_id, messages[1]?.tool_calls?.[0]?.id)
+  assert.deepEqual(checkChatRequest(raw), [])
+})
+
+for (const [title, content] of Object.entries({
+  nothing: [],
+  'thinking alone': [{ type: 'reasoning', text: 'hm' } as const],
+  'blank text': [text(' \n')],
+})) {
+  test(`an answer of ${title} is left out`, async () => {
+    const { send, notices } = setup()
+    const { messages, raw } = await send({ messages: [user('x'), assistant(...content), user('y')] })
+    assert.deepEqual(roles(messages), ['user', 'user'])
+    assert.deepEqual(codes(notices), ['EMPTY_MESSAGE'])
     assert.deepEqual(checkChatRequest(raw), [])
   })
+}
 
-  const bad: readonly (readonly [title: string, load: OpenAIChatConfig['loadImage'], shown: string])[] = [
-    [
-      'whose bytes are gone',
-      () => Promise.resolve(undefined),
-      '[Image not shown: its data is missing (image/png).]',
-    ],
-    [
-      'that cannot be read',
-      () => Promise.reject(new Error('disk')),
-      '[Image not shown: its data is missing (image/png).]',
-    ],
-    [
-      'of no bytes',
-      () => Promise.resolve(new Uint8Array()),
-      '[Image not shown: its data is no PNG, JPEG, GIF or WebP (image/png).]',
-    ],
-    [
-      'that is a web page',
-      () => Promise.resolve(Buffer.from('<html>')),
-      '[Image not shown: its data is no PNG, JPEG, GIF or WebP (image/png).]',
-    ],
-  ]
-  for (const [title, loadImage, shown] of bad) {
-    test(`${title} are replaced by a text alone`, async () => {
-      const { send, notices } = setup(loadImage === undefined ? {} : { loadImage })
-      const { messages, raw } = await send({ messages: [seen(picture()), user('go on')] })
-      assert.equal(messages[0]?.content, `look\n${shown}`)
-      assert.deepEqual(codes(notices), ['BAD_IMAGE'])
-      assert.deepEqual(checkChatRequest(raw), [])
-    })
-  }
+test('an empty message of the user and an empty result say that they are', async () => {
+  const { send } = setup()
+  const { messages } = await send({ messages: [user(''), assistant(call('a')), result('a', '')] })
+  assert.deepEqual([messages[0]?.content, messages[2]?.content], ['(empty message)', '(no output)'])
+})
 
-  test('are not sent to a model that reads text only', async () => {
-    const { send } = setup({ loadImage: () => Promise.resolve(png) })
-    const { messages } = await send({ model: 'deepseek-v4-pro', messages: [seen(picture())] })
-    assert.equal(messages[0]?.content, 'look\n[Image not shown: this model reads text only (image/png).]')
+test('a name that no host takes is changed', async () => {
+  const { send, notices } = setup()
+  const { messages, raw } = await send({
+    messages: [user('x'), assistant(call('a', '{}', 'functions.bash')), result('a')],
   })
+  assert.equal(messages[1]?.tool_calls?.[0]?.function.name, 'functions_bash')
+  assert.deepEqual(codes(notices), ['RENAMED_CALL'])
+  assert.deepEqual(checkChatRequest(raw), [])
+})
 
-  test('are loaded once, however many requests show them', async () => {
-    let loads = 0
-    const { send } = setup({ loadImage: () => Promise.resolve((loads++, png)) })
-    const message = seen(picture())
-    const first = await send({ messages: [message], sessionId: SessionId('s') })
-    const second = await send({
-      messages: [message, assistant(text('ok')), user('y')],
-      sessionId: SessionId('s'),
-    })
-    assert.equal(loads, 1)
-    assert.deepEqual(second.messages[0], first.messages[0])
+test('an id that is too long for the host is shortened the same way each time', async () => {
+  const { send } = setup()
+  const id = `call_${'x'.repeat(60)}`
+  const history = [user('x'), assistant(call(id)), result(id)]
+  const first = await send({ provider: 'openai', model: 'gpt-5', messages: history })
+  const second = await send({ provider: 'openai', model: 'gpt-5', messages: [...history, user('y')] })
+  const wire = first.messages[1]?.tool_calls?.[0]?.id ?? ''
+  assert.ok(wire.length <= 40)
+  assert.equal(first.messages[2]?.tool_call_id, wire)
+  assert.equal(second.messages[2]?.tool_call_id, wire)
+})
+
+test('system messages go to the head when they lead, and as text of the user where they do not', async () => {
+  const { send } = setup()
+  const system = (value: string): Message =>
+    createMessage({ role: 'system', content: [text(value)], source: { kind: 'plugin', plugin: 'x' } })
+  const { messages } = await send({ system: 'one', messages: [system('two'), user('x'), system('late')] })
+  assert.deepEqual(messages, [
+    { role: 'system', content: 'one\n\ntwo' },
+    { role: 'user', content: 'x' },
+    { role: 'user', content: 'late' },
+  ])
+})
+
+test('content of a kind this wire has no word for is named', async () => {
+  const { send, notices } = setup()
+  const odd = { type: 'hologram' } as unknown as ContentBlock
+  const { messages } = await send({
+    messages: [createUserMessage({ content: [text('see'), odd], source: { kind: 'user' } })],
   })
+  assert.equal(messages[0]?.content, 'see\n[Content of type "hologram" cannot be shown to this model.]')
+  assert.deepEqual(codes(notices), ['UNKNOWN_BLOCK'])
+})
+
+const seen = (block: ImageBlock): Message =>
+  createUserMessage({ content: [text('look'), block], source: { kind: 'user' } })
+
+test('pictures go out as data, typed by what the bytes are', async () => {
+  const { send } = setup({ loadImage: () => Promise.resolve(png) })
+  const { messages } = await send({ messages: [seen(picture('image/jpeg'))] })
+  assert.deepEqual(messages[0]?.content, [
+    { type: 'text', text: 'look' },
+    { type: 'image_url', image_url: { url: `data:image/png;base64,${png.toString('base64')}` } },
+  ])
+})
+
+test('pictures of a tool result follow the results in a message of the user', async () => {
+  const { send } = setup({ loadImage: () => Promise.resolve(png) })
+  const shot = createToolResultMessage({ callId: CallId('a'), content: [text('shot'), picture()] })
+  const { messages, raw } = await send({
+    messages: [user('x'), assistant(call('a'), call('b')), shot, result('b')],
+  })
+  assert.deepEqual(
+    messages.map(message => message.role),
+    ['user', 'assistant', 'tool', 'tool', 'user'],
+  )
+  assert.equal(messages[2]?.content, 'shot\n[Image: it is in the next user message.]')
+  assert.deepEqual(messages[4]?.content, [
+    { type: 'text', text: 'Images from the tool results above:' },
+    { type: 'image_url', image_url: { url: `data:image/png;base64,${png.toString('base64')}` } },
+  ])
+  assert.deepEqual(checkChatRequest(raw), [])
+})
+
+const bad: readonly (readonly [title: string, load: OpenAIChatConfig['loadImage'], shown: string])[] = [
+  [
+    'whose bytes are gone',
+    () => Promise.resolve(undefined),
+    '[Image not shown: its data is missing (image/png).]',
+  ],
+  [
+    'that cannot be read',
+    () => Promise.reject(new Error('disk')),
+    '[Image not shown: its data is missing (image/png).]',
+  ],
+  [
+    'of no bytes',
+    () => Promise.resolve(new Uint8Array()),
+    '[Image not shown: its data is no PNG, JPEG, GIF or WebP (image/png).]',
+  ],
+  [
+    'that are a web page',
+    () => Promise.resolve(Buffer.from('<html>')),
+    '[Image not shown: its data is no PNG, JPEG, GIF or WebP (image/png).]',
+  ],
+]
+for (const [title, loadImage, shown] of bad) {
+  test(`pictures ${title} are replaced by a text alone`, async () => {
+    const { send, notices } = setup(loadImage === undefined ? {} : { loadImage })
+    const { messages, raw } = await send({ messages: [seen(picture()), user('go on')] })
+    assert.equal(messages[0]?.content, `look\n${shown}`)
+    assert.deepEqual(codes(notices), ['BAD_IMAGE'])
+    assert.deepEqual(checkChatRequest(raw), [])
+  })
+}
+
+test('pictures are not sent to a model that reads text only', async () => {
+  const { send } = setup({ loadImage: () => Promise.resolve(png) })
+  const { messages } = await send({ model: 'deepseek-v4-pro', messages: [seen(picture())] })
+  assert.equal(messages[0]?.content, 'look\n[Image not shown: this model reads text only (image/png).]')
+})
+
+test('pictures are loaded once, however many requests show them', async () => {
+  let loads = 0
+  const { send } = setup({ loadImage: () => Promise.resolve((loads++, png)) })
+  const message = seen(picture())
+  const first = await send({ messages: [message], sessionId: SessionId('s') })
+  const second = await send({
+    messages: [message, assistant(text('ok')), user('y')],
+    sessionId: SessionId('s'),
+  })
+  assert.equal(loads, 1)
+  assert.deepEqual(second.messages[0], first.messages[0])
 })
 
 describe('a broken tool degrades alone', () => {

@@ -78,97 +78,95 @@ test('thinking that goes on after text is a block of its own, in its place', asy
   ])
 })
 
-describe('the bytes of a stream', () => {
-  const wild = '溝内渐🐳é — "quoted" \\ 👩‍👩‍👧'
+const wild = '溝内渐🐳é — "quoted" \\ 👩‍👩‍👧'
 
-  test('one byte at a time give every character whole, in text, thinking and arguments', async t => {
-    const call = { index: 0, id: 'c', function: { name: 'echo', arguments: JSON.stringify({ text: wild }) } }
-    const events = [delta({ reasoning_content: wild }), content(wild), delta({ tool_calls: [call] })]
-    const answer = await answerTo(t, reply.sse([...events, stop]).bytewise())
-    assert.equal(answer.reasoning, wild)
-    assert.equal(answer.text, wild)
-    assert.deepEqual(JSON.parse(answer.calls[0]?.arguments ?? ''), { text: wild })
-  })
+test('one byte at a time give every character whole, in text, thinking and arguments', async t => {
+  const call = { index: 0, id: 'c', function: { name: 'echo', arguments: JSON.stringify({ text: wild }) } }
+  const events = [delta({ reasoning_content: wild }), content(wild), delta({ tool_calls: [call] })]
+  const answer = await answerTo(t, reply.sse([...events, stop]).bytewise())
+  assert.equal(answer.reasoning, wild)
+  assert.equal(answer.text, wild)
+  assert.deepEqual(JSON.parse(answer.calls[0]?.arguments ?? ''), { text: wild })
+})
 
-  test('an emoji in two escaped halves in two events is one character, and no delta holds half of it', async t => {
-    const half = (escape: string): string =>
-      `data: {"choices":[{"index":0,"delta":{"content":"${escape}"}}]}\n\n`
-    const answer = await answerTo(t, reply.sse([half('a\\ud83d'), half('\\udc33b'), stop]).pace(2))
-    assert.equal(answer.text, 'a🐳b')
-    for (const chunk of answer.chunks) {
-      if (chunk.type === 'text-delta') assert.ok(chunk.text.isWellFormed(), JSON.stringify(chunk.text))
-    }
-  })
-
-  test('half a character that stays alone becomes U+FFFD', async t => {
-    const event = 'data: {"choices":[{"index":0,"delta":{"content":"x\\ud83d"}}]}\n\n'
-    assert.equal((await answerTo(t, reply.sse([event, stop]))).text, 'x\ufffd')
-  })
-
-  test('every odd but legal form of an event is read', async t => {
-    const json = JSON.stringify(content('ok')).replace('"content"', '\ndata: "content"')
-    const events = [
-      '\ufeff: OPENROUTER PROCESSING\n\n',
-      ':\n',
-      ': keep-alive\n\n',
-      '\n\n',
-      'event: ping\ndata: {}\n\n',
-      'id: 7\nretry: 100\n',
-      `data:${JSON.stringify(content('no space '))}\n\n`,
-      `data: ${JSON.stringify(content('crlf '))}\r\n\r\n`,
-      `data: ${json}\n\n`,
-      'unknown: field\n\n',
-      `data: ${JSON.stringify(stop)}\n\n`,
-    ]
-    const answer = await answerTo(t, reply.sse(events))
-    assert.equal(answer.text, 'no space crlf ok')
-    assert.deepEqual(answer.finish, { kind: 'stop' })
-    assert.deepEqual(answer.notices, [])
-  })
-
-  test('a data line that is no JSON is told and passed over', async t => {
-    const answer = await answerTo(
-      t,
-      reply.sse([content('a'), 'data: : OPENROUTER PROCESSING\n\n', content('b'), stop]),
-    )
-    assert.equal(answer.text, 'ab')
-    assert.deepEqual(answer.notices, [
-      {
-        code: 'SKIPPED_LINE',
-        provider: 'deepseek',
-        model: 'deepseek-flash',
-        text: 'a line of the stream is no JSON: : OPENROUTER PROCESSING',
-      },
-    ])
-  })
-
-  test('a last event without its blank line counts', async t => {
-    const answer = await answerTo(
-      t,
-      reply.sse([content('whole'), `data: ${JSON.stringify(stop)}`], { done: false }).unchunked(),
-    )
-    assert.equal(answer.text, 'whole')
-    assert.deepEqual(answer.finish, { kind: 'stop' })
-  })
-
-  test('a compressed stream is read although plain bytes were asked for', async t => {
-    const { gzipSync } = await import('node:zlib')
-    const body = gzipSync(`data: ${JSON.stringify(content('zipped'))}\n\ndata: ${JSON.stringify(stop)}\n\n`)
-    const headers = { 'content-type': 'text/event-stream', 'content-encoding': 'gzip' }
-    assert.equal((await answerTo(t, reply.status(200, { headers, body }))).text, 'zipped')
-  })
-
-  for (const type of ['application/json', 'text/plain', '']) {
-    test(`events under the content type "${type}" are read as events`, async t => {
-      const answer = reply.sse([content('sniffed'), stop], { headers: { 'content-type': type } })
-      assert.equal((await answerTo(t, answer)).text, 'sniffed')
-    })
+test('an emoji in two escaped halves in two events is one character, and no delta holds half of it', async t => {
+  const half = (escape: string): string =>
+    `data: {"choices":[{"index":0,"delta":{"content":"${escape}"}}]}\n\n`
+  const answer = await answerTo(t, reply.sse([half('a\\ud83d'), half('\\udc33b'), stop]).pace(2))
+  assert.equal(answer.text, 'a🐳b')
+  for (const chunk of answer.chunks) {
+    if (chunk.type === 'text-delta') assert.ok(chunk.text.isWellFormed(), JSON.stringify(chunk.text))
   }
+})
 
-  test('an event of several megabytes in many pieces is read', async t => {
-    const long = 'x'.repeat(3_000_000)
-    assert.equal((await answerTo(t, reply.sse([content(long), stop]))).text.length, long.length)
+test('half a character that stays alone becomes U+FFFD', async t => {
+  const event = 'data: {"choices":[{"index":0,"delta":{"content":"x\\ud83d"}}]}\n\n'
+  assert.equal((await answerTo(t, reply.sse([event, stop]))).text, 'x\ufffd')
+})
+
+test('every odd but legal form of an event is read', async t => {
+  const json = JSON.stringify(content('ok')).replace('"content"', '\ndata: "content"')
+  const events = [
+    '\ufeff: OPENROUTER PROCESSING\n\n',
+    ':\n',
+    ': keep-alive\n\n',
+    '\n\n',
+    'event: ping\ndata: {}\n\n',
+    'id: 7\nretry: 100\n',
+    `data:${JSON.stringify(content('no space '))}\n\n`,
+    `data: ${JSON.stringify(content('crlf '))}\r\n\r\n`,
+    `data: ${json}\n\n`,
+    'unknown: field\n\n',
+    `data: ${JSON.stringify(stop)}\n\n`,
+  ]
+  const answer = await answerTo(t, reply.sse(events))
+  assert.equal(answer.text, 'no space crlf ok')
+  assert.deepEqual(answer.finish, { kind: 'stop' })
+  assert.deepEqual(answer.notices, [])
+})
+
+test('a data line that is no JSON is told and passed over', async t => {
+  const answer = await answerTo(
+    t,
+    reply.sse([content('a'), 'data: : OPENROUTER PROCESSING\n\n', content('b'), stop]),
+  )
+  assert.equal(answer.text, 'ab')
+  assert.deepEqual(answer.notices, [
+    {
+      code: 'SKIPPED_LINE',
+      provider: 'deepseek',
+      model: 'deepseek-flash',
+      text: 'a line of the stream is no JSON: : OPENROUTER PROCESSING',
+    },
+  ])
+})
+
+test('a last event without its blank line counts', async t => {
+  const answer = await answerTo(
+    t,
+    reply.sse([content('whole'), `data: ${JSON.stringify(stop)}`], { done: false }).unchunked(),
+  )
+  assert.equal(answer.text, 'whole')
+  assert.deepEqual(answer.finish, { kind: 'stop' })
+})
+
+test('a compressed stream is read although plain bytes were asked for', async t => {
+  const { gzipSync } = await import('node:zlib')
+  const body = gzipSync(`data: ${JSON.stringify(content('zipped'))}\n\ndata: ${JSON.stringify(stop)}\n\n`)
+  const headers = { 'content-type': 'text/event-stream', 'content-encoding': 'gzip' }
+  assert.equal((await answerTo(t, reply.status(200, { headers, body }))).text, 'zipped')
+})
+
+for (const type of ['application/json', 'text/plain', '']) {
+  test(`events under the content type "${type}" are read as events`, async t => {
+    const answer = reply.sse([content('sniffed'), stop], { headers: { 'content-type': type } })
+    assert.equal((await answerTo(t, answer)).text, 'sniffed')
   })
+}
+
+test('an event of several megabytes in many pieces is read', async t => {
+  const long = 'x'.repeat(3_000_000)
+  assert.equal((await answerTo(t, reply.sse([content(long), stop]))).text.length, long.length)
 })
 
 describe('events without a message', () => {
@@ -202,92 +200,90 @@ describe('events without a message', () => {
   })
 })
 
-describe('the end of a stream', () => {
-  test('comes at [DONE], though the socket stays open', async t => {
-    const answer = await answerTo(t, reply.sse([content('done'), stop]).hold())
-    assert.equal(answer.text, 'done')
-    assert.deepEqual(answer.finish, { kind: 'stop' })
-  })
+test('the end of a stream comes at [DONE], though the socket stays open', async t => {
+  const answer = await answerTo(t, reply.sse([content('done'), stop]).hold())
+  assert.equal(answer.text, 'done')
+  assert.deepEqual(answer.finish, { kind: 'stop' })
+})
 
-  test('comes soon after the finish reason where no [DONE] and no end of the socket follow', async t => {
-    const answer = await answerTo(t, reply.sse([content('over'), stop], { done: false }).hold())
+test('the end of a stream comes soon after the finish reason where no [DONE] and no end of the socket follow', async t => {
+  const answer = await answerTo(t, reply.sse([content('over'), stop], { done: false }).hold())
+  assert.equal(answer.text, 'over')
+  assert.deepEqual(answer.finish, { kind: 'stop' })
+})
+
+for (const end of ['fin', 'rst'] as const) {
+  test(`the end of a stream is good where the connection ends with ${end} after the finish reason`, async t => {
+    const answer = await answerTo(t, reply.sse([content('over'), stop]).cut({ pieces: 2, how: end }))
     assert.equal(answer.text, 'over')
     assert.deepEqual(answer.finish, { kind: 'stop' })
   })
+}
 
-  for (const end of ['fin', 'rst'] as const) {
-    test(`is good where the connection ends with ${end} after the finish reason`, async t => {
-      const answer = await answerTo(t, reply.sse([content('over'), stop]).cut({ pieces: 2, how: end }))
-      assert.equal(answer.text, 'over')
-      assert.deepEqual(answer.finish, { kind: 'stop' })
+for (const word of ['eos', 'end_turn', 'max_tool_calls', 'something_new']) {
+  test(`the end of a stream with the reason "${word}" is a normal one`, async t => {
+    const answer = await answerTo(t, reply.sse([content('fine'), delta({}, word)]))
+    assert.deepEqual(answer.finish, { kind: 'stop' })
+    assert.equal(answer.text, 'fine')
+  })
+}
+
+test('the end of a stream with a reason nobody knows is told', async t => {
+  const { notices } = await answerTo(t, reply.sse([content('fine'), delta({}, 'something_new')]))
+  assert.deepEqual(
+    notices.map(notice => notice.text),
+    ['finish reason "something_new" counts as a normal end'],
+  )
+})
+
+test('the end of a stream with an empty reason and [DONE] is a normal one', async t => {
+  assert.deepEqual((await answerTo(t, reply.sse([content('fine'), delta({}, '')]))).finish, {
+    kind: 'stop',
+  })
+})
+
+const call = { index: 0, id: 'c1', function: { name: 'bash', arguments: '{"command": "l' } }
+const beforeTheLimit: Readonly<Record<string, readonly object[]>> = {
+  text: [content('half a')],
+  'half a tool call': [delta({ tool_calls: [call] })],
+  thinking: [delta({ reasoning_content: 'hm' })],
+  nothing: [],
+}
+for (const [what, events] of Object.entries(beforeTheLimit)) {
+  test(`the end of a stream at the output limit after ${what} is max-tokens, and no half call is left`, async t => {
+    const answer = await answerTo(t, reply.sse([...events, delta({}, 'length')]))
+    assert.deepEqual(answer.finish, { kind: 'max-tokens' })
+    assert.deepEqual(answer.calls, [])
+  })
+}
+
+test('the end of a stream by the content filter is a named failure that is not tried again', async t => {
+  const failure = failureOf(await answerTo(t, reply.sse([content('I'), delta({}, 'content_filter')])))
+  assert.equal(failure.code, 'UNSUPPORTED_CONTENT')
+  assert.equal(failure.message, 'the content filter of deepseek stopped the answer (content_filter)')
+})
+
+for (const [word, code] of [
+  ['network_error', 'TRANSPORT'],
+  ['error', 'SERVER'],
+  ['server_error', 'SERVER'],
+  ['upstream_error', 'SERVER'],
+  ['insufficient_system_resource', 'SERVER'],
+] as const) {
+  for (const events of [[content('some')], []]) {
+    test(`the end of a stream with "${word}" ${events.length > 0 ? 'after text' : 'alone'} is the failure ${code}`, async t => {
+      const failure = failureOf(await answerTo(t, reply.sse([...events, delta({}, word)])))
+      assert.equal(failure.code, code)
+      assert.match(failure.message, new RegExp(`its own failure as the end of the answer: ${word}$`))
     })
   }
+}
 
-  for (const word of ['eos', 'end_turn', 'max_tool_calls', 'something_new']) {
-    test(`with the reason "${word}" is a normal one`, async t => {
-      const answer = await answerTo(t, reply.sse([content('fine'), delta({}, word)]))
-      assert.deepEqual(answer.finish, { kind: 'stop' })
-      assert.equal(answer.text, 'fine')
-    })
-  }
-
-  test('with a reason nobody knows is told', async t => {
-    const { notices } = await answerTo(t, reply.sse([content('fine'), delta({}, 'something_new')]))
-    assert.deepEqual(
-      notices.map(notice => notice.text),
-      ['finish reason "something_new" counts as a normal end'],
-    )
-  })
-
-  test('with an empty reason and [DONE] is a normal one', async t => {
-    assert.deepEqual((await answerTo(t, reply.sse([content('fine'), delta({}, '')]))).finish, {
-      kind: 'stop',
-    })
-  })
-
-  const call = { index: 0, id: 'c1', function: { name: 'bash', arguments: '{"command": "l' } }
-  const beforeTheLimit: Readonly<Record<string, readonly object[]>> = {
-    text: [content('half a')],
-    'half a tool call': [delta({ tool_calls: [call] })],
-    thinking: [delta({ reasoning_content: 'hm' })],
-    nothing: [],
-  }
-  for (const [what, events] of Object.entries(beforeTheLimit)) {
-    test(`at the output limit after ${what} is max-tokens, and no half call is left`, async t => {
-      const answer = await answerTo(t, reply.sse([...events, delta({}, 'length')]))
-      assert.deepEqual(answer.finish, { kind: 'max-tokens' })
-      assert.deepEqual(answer.calls, [])
-    })
-  }
-
-  test('by the content filter is a named failure that is not tried again', async t => {
-    const failure = failureOf(await answerTo(t, reply.sse([content('I'), delta({}, 'content_filter')])))
-    assert.equal(failure.code, 'UNSUPPORTED_CONTENT')
-    assert.equal(failure.message, 'the content filter of deepseek stopped the answer (content_filter)')
-  })
-
-  for (const [word, code] of [
-    ['network_error', 'TRANSPORT'],
-    ['error', 'SERVER'],
-    ['server_error', 'SERVER'],
-    ['upstream_error', 'SERVER'],
-    ['insufficient_system_resource', 'SERVER'],
-  ] as const) {
-    for (const events of [[content('some')], []]) {
-      test(`with "${word}" ${events.length > 0 ? 'after text' : 'alone'} is the failure ${code}`, async t => {
-        const failure = failureOf(await answerTo(t, reply.sse([...events, delta({}, word)])))
-        assert.equal(failure.code, code)
-        assert.match(failure.message, new RegExp(`its own failure as the end of the answer: ${word}$`))
-      })
-    }
-  }
-
-  test('with nothing said is EMPTY_RESPONSE, its usage counted', async t => {
-    const usage = { choices: [], usage: { prompt_tokens: 9, completion_tokens: 0 } }
-    const answer = await answerTo(t, reply.sse([stop, usage]))
-    assert.equal(failureOf(answer).code, 'EMPTY_RESPONSE')
-    assert.deepEqual(answer.usage, { inputTokens: 9, outputTokens: 0 })
-  })
+test('the end of a stream with nothing said is EMPTY_RESPONSE, its usage counted', async t => {
+  const usage = { choices: [], usage: { prompt_tokens: 9, completion_tokens: 0 } }
+  const answer = await answerTo(t, reply.sse([stop, usage]))
+  assert.equal(failureOf(answer).code, 'EMPTY_RESPONSE')
+  assert.deepEqual(answer.usage, { inputTokens: 9, outputTokens: 0 })
 })
 
 describe('a stream that breaks off', () => {
@@ -345,95 +341,89 @@ describe('a stream that breaks off', () => {
   })
 })
 
-describe('a body that is no stream', () => {
-  test('one JSON answer to a request for a stream is taken', async t => {
-    const message = {
-      role: 'assistant',
-      reasoning_content: 'hm',
-      content: 'plain',
-      tool_calls: [{ id: 'c1', type: 'function', function: { name: 'bash', arguments: '{}' } }],
-    }
-    const usage = { prompt_tokens: 5, completion_tokens: 2 }
-    const answer = await answerTo(
-      t,
-      reply.json({ choices: [{ index: 0, message, finish_reason: 'tool_calls' }], usage }),
-    )
-    assert.equal(answer.text, 'plain')
-    assert.equal(answer.reasoning, 'hm')
-    assert.deepEqual(answer.calls, [{ id: 'c1', name: 'bash', arguments: '{}' }])
-    assert.deepEqual(answer.usage, { inputTokens: 5, outputTokens: 2 })
-    assert.deepEqual(answer.finish, { kind: 'tool-calls' })
-  })
-
-  test('blank lines before the JSON are waiting, not content', async t => {
-    const body = `\n\n\n${JSON.stringify({ choices: [{ message: { content: 'late' }, finish_reason: 'stop' }] })}`
-    assert.equal((await answerTo(t, reply.status(200, { body }))).text, 'late')
-  })
-
-  test('a web page is INVALID_RESPONSE and shows its beginning', async t => {
-    const headers = { 'content-type': 'text/html' }
-    const failure = failureOf(
-      await answerTo(t, reply.status(200, { headers, body: '<html>Sign in to Wi-Fi</html>' })),
-    )
-    assert.equal(failure.code, 'INVALID_RESPONSE')
-    assert.equal(
-      failure.message,
-      'deepseek answered with neither events nor JSON: <html>Sign in to Wi-Fi</html>',
-    )
-  })
-
-  const errors: readonly (readonly [body: unknown, code: string, message: string])[] = [
-    [{ error: { message: 'overloaded', code: 529 } }, 'SERVER', 'deepseek reported an error: overloaded'],
-    [{ error: 'something broke' }, 'SERVER', 'deepseek reported an error: something broke'],
-    [
-      { object: 'error', message: 'model busy', code: 503 },
-      'SERVER',
-      'deepseek reported an error: model busy',
-    ],
-    [
-      { code: 'InvalidParameter', message: 'bad value', request_id: 'r' },
-      'INVALID_REQUEST',
-      'deepseek reported an error: bad value (InvalidParameter)',
-    ],
-    [
-      [{ error: { code: 429, message: 'Too many requests', status: 'RESOURCE_EXHAUSTED' } }],
-      'RATE_LIMIT',
-      'deepseek reported an error: Too many requests',
-    ],
-    [
-      { base_resp: { status_code: 1008, status_msg: 'insufficient balance' } },
-      'QUOTA',
-      'deepseek reported an error: insufficient balance — the balance is used up; top up at https://platform.deepseek.com/top_up',
-    ],
-    [
-      {
-        error: {
-          message: "This model's maximum context length is 1000 tokens",
-          code: 'context_length_exceeded',
-        },
-      },
-      'CONTEXT_WINDOW_EXCEEDED',
-      "deepseek reported an error: This model's maximum context length is 1000 tokens (context_length_exceeded)",
-    ],
-  ]
-  for (const [body, code, message] of errors) {
-    test(`the error ${JSON.stringify(body)} under status 200 is ${code}`, async t => {
-      const failure = failureOf(await answerTo(t, reply.json(body)))
-      assert.equal(failure.code, code)
-      assert.equal(failure.message, message)
-    })
-
-    test(`the error ${JSON.stringify(body)} in the middle of a stream is ${code}`, async t => {
-      const answer = await answerTo(t, reply.sse([content('begun'), body as object, content('not read')]))
-      assert.equal(failureOf(answer).code, code)
-      assert.equal(answer.text, 'begun')
-    })
+test('one JSON answer to a request for a stream is taken', async t => {
+  const message = {
+    role: 'assistant',
+    reasoning_content: 'hm',
+    content: 'plain',
+    tool_calls: [{ id: 'c1', type: 'function', function: { name: 'bash', arguments: '{}' } }],
   }
+  const usage = { prompt_tokens: 5, completion_tokens: 2 }
+  const answer = await answerTo(
+    t,
+    reply.json({ choices: [{ index: 0, message, finish_reason: 'tool_calls' }], usage }),
+  )
+  assert.equal(answer.text, 'plain')
+  assert.equal(answer.reasoning, 'hm')
+  assert.deepEqual(answer.calls, [{ id: 'c1', name: 'bash', arguments: '{}' }])
+  assert.deepEqual(answer.usage, { inputTokens: 5, outputTokens: 2 })
+  assert.deepEqual(answer.finish, { kind: 'tool-calls' })
+})
 
-  test('an event named error with a bare message is a failure', async t => {
-    const event = 'event: error\ndata: {"message":"server overloaded"}\n\n'
-    assert.equal(failureOf(await answerTo(t, reply.sse([content('a'), event]))).code, 'SERVER')
+test('blank lines before the JSON are waiting, not content', async t => {
+  const body = `\n\n\n${JSON.stringify({ choices: [{ message: { content: 'late' }, finish_reason: 'stop' }] })}`
+  assert.equal((await answerTo(t, reply.status(200, { body }))).text, 'late')
+})
+
+test('a web page is INVALID_RESPONSE and shows its beginning', async t => {
+  const headers = { 'content-type': 'text/html' }
+  const failure = failureOf(
+    await answerTo(t, reply.status(200, { headers, body: '<html>Sign in to Wi-Fi</html>' })),
+  )
+  assert.equal(failure.code, 'INVALID_RESPONSE')
+  assert.equal(
+    failure.message,
+    'deepseek answered with neither events nor JSON: <html>Sign in to Wi-Fi</html>',
+  )
+})
+
+const errors: readonly (readonly [body: unknown, code: string, message: string])[] = [
+  [{ error: { message: 'overloaded', code: 529 } }, 'SERVER', 'deepseek reported an error: overloaded'],
+  [{ error: 'something broke' }, 'SERVER', 'deepseek reported an error: something broke'],
+  [{ object: 'error', message: 'model busy', code: 503 }, 'SERVER', 'deepseek reported an error: model busy'],
+  [
+    { code: 'InvalidParameter', message: 'bad value', request_id: 'r' },
+    'INVALID_REQUEST',
+    'deepseek reported an error: bad value (InvalidParameter)',
+  ],
+  [
+    [{ error: { code: 429, message: 'Too many requests', status: 'RESOURCE_EXHAUSTED' } }],
+    'RATE_LIMIT',
+    'deepseek reported an error: Too many requests',
+  ],
+  [
+    { base_resp: { status_code: 1008, status_msg: 'insufficient balance' } },
+    'QUOTA',
+    'deepseek reported an error: insufficient balance — the balance is used up; top up at https://platform.deepseek.com/top_up',
+  ],
+  [
+    {
+      error: {
+        message: "This model's maximum context length is 1000 tokens",
+        code: 'context_length_exceeded',
+      },
+    },
+    'CONTEXT_WINDOW_EXCEEDED',
+    "deepseek reported an error: This model's maximum context length is 1000 tokens (context_length_exceeded)",
+  ],
+]
+for (const [body, code, message] of errors) {
+  test(`the error ${JSON.stringify(body)} under status 200 is ${code}`, async t => {
+    const failure = failureOf(await answerTo(t, reply.json(body)))
+    assert.equal(failure.code, code)
+    assert.equal(failure.message, message)
   })
+
+  test(`the error ${JSON.stringify(body)} in the middle of a stream is ${code}`, async t => {
+    const answer = await answerTo(t, reply.sse([content('begun'), body as object, content('not read')]))
+    assert.equal(failureOf(answer).code, code)
+    assert.equal(answer.text, 'begun')
+  })
+}
+
+test('an event named error with a bare message is a failure', async t => {
+  const event = 'event: error\ndata: {"message":"server overloaded"}\n\n'
+  assert.equal(failureOf(await answerTo(t, reply.sse([content('a'), event]))).code, 'SERVER')
 })
 
 describe('thinking', () => {

@@ -132,91 +132,89 @@ describe('fragments of one call are one call', () => {
   }
 })
 
-describe('different calls stay apart', () => {
-  const f = { name: 'f', args: '{}' }
-  const cases: Readonly<Record<string, Fragment[][]>> = {
-    'without an index, by their ids': [[{ id: 'x', ...f }], [{ id: 'y', ...f }]],
-    'without an index, in one event': [
-      [
-        { id: 'x', ...f },
-        { id: 'y', ...f },
-      ],
+const f = { name: 'f', args: '{}' }
+const cases: Readonly<Record<string, Fragment[][]>> = {
+  'without an index, by their ids': [[{ id: 'x', ...f }], [{ id: 'y', ...f }]],
+  'without an index, in one event': [
+    [
+      { id: 'x', ...f },
+      { id: 'y', ...f },
     ],
-    'under the same index, by id and name': [[{ index: 0, id: 'x', ...f }], [{ index: 0, id: 'y', ...f }]],
-    'by their index, in turns': [
-      [{ index: 0, id: 'x', name: 'f', args: '{' }],
-      [{ index: 1, id: 'y', name: 'f', args: '{' }],
-      [{ index: 0, args: '}' }],
-      [{ index: 1, args: '}' }],
-    ],
-    'with an index of null': [[{ index: null, id: 'x', ...f }], [{ index: null, id: 'y', ...f }]],
-  }
-  for (const [title, events] of Object.entries(cases)) {
-    test(title, async t => {
-      const { calls } = await callsOf(t, events)
-      assert.deepEqual(calls, [
-        { id: 'x', name: 'f', arguments: '{}' },
-        { id: 'y', name: 'f', arguments: '{}' },
-      ])
+  ],
+  'under the same index, by id and name': [[{ index: 0, id: 'x', ...f }], [{ index: 0, id: 'y', ...f }]],
+  'by their index, in turns': [
+    [{ index: 0, id: 'x', name: 'f', args: '{' }],
+    [{ index: 1, id: 'y', name: 'f', args: '{' }],
+    [{ index: 0, args: '}' }],
+    [{ index: 1, args: '}' }],
+  ],
+  'with an index of null': [[{ index: null, id: 'x', ...f }], [{ index: null, id: 'y', ...f }]],
+}
+for (const [title, events] of Object.entries(cases)) {
+  test(`different calls stay apart ${title}`, async t => {
+    const { calls } = await callsOf(t, events)
+    assert.deepEqual(calls, [
+      { id: 'x', name: 'f', arguments: '{}' },
+      { id: 'y', name: 'f', arguments: '{}' },
+    ])
+  })
+}
+
+for (const id of [undefined, null, '']) {
+  for (const index of [[0, 1] as const, undefined]) {
+    test(`different calls stay apart with the id ${JSON.stringify(id)} and ${index ? 'an' : 'no'} index, under ids of our own`, async t => {
+      const fragments = [0, 1].map(at => ({
+        ...f,
+        ...(id === undefined ? {} : { id }),
+        ...(index && { index: index[at] ?? 0 }),
+      }))
+      const { calls, chunks } = await callsOf(t, [[fragments[0] ?? f], [fragments[1] ?? f]])
+      assert.deepEqual(
+        calls.map(({ name, arguments: args }) => [name, args]),
+        [
+          ['f', '{}'],
+          ['f', '{}'],
+        ],
+      )
+      assert.match(calls[0]?.id ?? '', /^call_[0-9a-f-]{36}$/)
+      assert.notEqual(calls[0]?.id, calls[1]?.id)
+      const deltas = chunks.flatMap(chunk => (chunk.type === 'tool-call-delta' ? [chunk.id] : []))
+      assert.deepEqual(new Set(deltas), new Set(calls.map(call => call.id)))
     })
   }
+}
 
-  for (const id of [undefined, null, '']) {
-    for (const index of [[0, 1] as const, undefined]) {
-      test(`with the id ${JSON.stringify(id)} and ${index ? 'an' : 'no'} index, under ids of our own`, async t => {
-        const fragments = [0, 1].map(at => ({
-          ...f,
-          ...(id === undefined ? {} : { id }),
-          ...(index && { index: index[at] ?? 0 }),
-        }))
-        const { calls, chunks } = await callsOf(t, [[fragments[0] ?? f], [fragments[1] ?? f]])
-        assert.deepEqual(
-          calls.map(({ name, arguments: args }) => [name, args]),
-          [
-            ['f', '{}'],
-            ['f', '{}'],
-          ],
-        )
-        assert.match(calls[0]?.id ?? '', /^call_[0-9a-f-]{36}$/)
-        assert.notEqual(calls[0]?.id, calls[1]?.id)
-        const deltas = chunks.flatMap(chunk => (chunk.type === 'tool-call-delta' ? [chunk.id] : []))
-        assert.deepEqual(new Set(deltas), new Set(calls.map(call => call.id)))
-      })
-    }
-  }
+test('different calls stay apart though the host gives two calls one id', async t => {
+  const { calls } = await callsOf(t, [[{ index: 0, id: 'x', ...f }], [{ index: 1, id: 'x', ...f }]])
+  assert.equal(calls.length, 2)
+  assert.equal(calls[0]?.id, 'x')
+  assert.notEqual(calls[1]?.id, 'x')
+})
 
-  test('though the host gives two calls one id', async t => {
-    const { calls } = await callsOf(t, [[{ index: 0, id: 'x', ...f }], [{ index: 1, id: 'x', ...f }]])
-    assert.equal(calls.length, 2)
-    assert.equal(calls[0]?.id, 'x')
-    assert.notEqual(calls[1]?.id, 'x')
-  })
+test('different calls stay apart from calls of earlier steps, though the host counts from the beginning each time', async t => {
+  const source = { kind: 'model', provider: 'deepseek', model: 'deepseek-flash' } as const
+  const call = { type: 'tool-call', id: CallId('call_0'), name: 'f', arguments: '{}' } as const
+  const messages = [
+    hello,
+    createAssistantMessage({ content: [call], source }),
+    createToolResultMessage({ callId: call.id, content: [{ type: 'text', text: 'ok' }] }),
+  ]
+  const { calls, notices } = await callsOf(t, [[{ index: 0, id: 'call_0', ...f }]], { messages })
+  assert.notEqual(calls[0]?.id, 'call_0')
+  assert.deepEqual(
+    notices.map(notice => notice.text),
+    ['id "call_0" of call "f" was used before'],
+  )
+})
 
-  test('from calls of earlier steps, though the host counts from the beginning each time', async t => {
-    const source = { kind: 'model', provider: 'deepseek', model: 'deepseek-flash' } as const
-    const call = { type: 'tool-call', id: CallId('call_0'), name: 'f', arguments: '{}' } as const
-    const messages = [
-      hello,
-      createAssistantMessage({ content: [call], source }),
-      createToolResultMessage({ callId: call.id, content: [{ type: 'text', text: 'ok' }] }),
-    ]
-    const { calls, notices } = await callsOf(t, [[{ index: 0, id: 'call_0', ...f }]], { messages })
-    assert.notEqual(calls[0]?.id, 'call_0')
-    assert.deepEqual(
-      notices.map(notice => notice.text),
-      ['id "call_0" of call "f" was used before'],
-    )
-  })
-
-  test('two hundred at once, in order', async t => {
-    const { calls } = await callsOf(t, [
-      Array.from({ length: 200 }, (_, at) => ({ index: at, id: `c${at}`, ...f })),
-    ])
-    assert.deepEqual(
-      calls.map(call => call.id),
-      Array.from({ length: 200 }, (_, at) => `c${at}`),
-    )
-  })
+test('different calls stay apart two hundred at once, in order', async t => {
+  const { calls } = await callsOf(t, [
+    Array.from({ length: 200 }, (_, at) => ({ index: at, id: `c${at}`, ...f })),
+  ])
+  assert.deepEqual(
+    calls.map(call => call.id),
+    Array.from({ length: 200 }, (_, at) => `c${at}`),
+  )
 })
 
 test('the first fragment of a call is shown at once, before its arguments', async t => {
