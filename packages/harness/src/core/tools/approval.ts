@@ -11,6 +11,7 @@ export type Verdict =
 
 const allow: Verdict = { kind: 'allow' }
 
+const deniedText = 'denied by policy'
 const noAgentText = 'this call needs an approval, but belongs to no agent that could ask for it'
 const noServiceText = 'this call needs an approval, but no approval service is loaded'
 const denialTexts: Record<Exclude<ApprovalOutcome, 'allowed-once'>, string> = {
@@ -25,17 +26,18 @@ export async function settleDecision(
   execution: ToolExecution,
   decision: PreToolDecision,
 ): Promise<Verdict> {
-  switch ((decision as PreToolDecision | undefined)?.kind) {
+  const { kind, reason } = (decision ?? {}) as { readonly kind?: unknown; readonly reason?: unknown }
+  const why = typeof reason === 'string' && reason !== '' ? reason : undefined
+  switch (kind) {
     case 'allow':
       return allow
     case 'deny':
+      return deny(why ?? deniedText)
     case 'ask':
-      break
+      return ask(ctx, execution, why)
     default:
       throw new TypeError('a tools/pre-execute listener gave no decision')
   }
-  const { kind, reason } = decision as Exclude<PreToolDecision, { kind: 'allow' }>
-  return kind === 'deny' ? { kind, reason: String(reason) } : ask(ctx, execution, reason)
 }
 
 async function ask(ctx: Context, execution: ToolExecution, reason: string | undefined): Promise<Verdict> {
@@ -53,10 +55,9 @@ async function ask(ctx: Context, execution: ToolExecution, reason: string | unde
     agent,
   }
   try {
-    const answer = await approval.request(request as ApprovalRequest)
+    const { outcome, reason: detail } = await approval.request(request as ApprovalRequest)
     if (signal.aborted) return { kind: 'aborted' }
-    if (answer.outcome === 'allowed-once') return allow
-    return deny(denialTexts[answer.outcome] ?? denialTexts.unavailable, answer.reason)
+    return outcome === 'allowed-once' ? allow : deny(denialTexts[outcome] ?? denialTexts.unavailable, detail)
   } catch (error) {
     return signal.aborted ? { kind: 'aborted' } : deny(denialTexts.unavailable, readThrown(error).message)
   }

@@ -1,10 +1,9 @@
-import type { JsonValue, UserMessage } from '@dsh/protocol'
-import { CallId } from '@dsh/protocol'
-import { adopt } from '../../kernel/index.ts'
+import type { UserMessage } from '@dsh/protocol'
 import type { Carrier, Context } from '../../kernel/index.ts'
 import { scopeTarget } from '../scope/index.ts'
 import { settleDecision } from './approval.ts'
-import { ToolError } from './errors.ts'
+import { settleGiven } from './given.ts'
+import { readInput } from './input.ts'
 import { settlePost } from './post.ts'
 import { scopeOfCall } from './registry.ts'
 import type { ToolAddress, ToolRegistry } from './registry.ts'
@@ -14,19 +13,16 @@ import {
   failureOf,
   toContent,
   toContext,
-  toContexts,
   withContent,
   withContexts,
 } from './result.ts'
 import { fuseSignals } from './signal.ts'
-import { wellFormed } from './text.ts'
 import { isAbortOf } from './thrown.ts'
 import type {
   PostToolDecision,
   PreToolDecision,
   ToolDefinition,
   ToolDispatchExecution,
-  ToolExecutionFailure,
   ToolExecutionInput,
   ToolExecutionResult,
   ToolRunContext,
@@ -38,7 +34,7 @@ interface Outcome {
   readonly isFinal: boolean
 }
 
-/** One run of the body; a wrapper that retries makes several, and only the last one counts. */
+/** One run of the body; a wrapper that retries makes several. What counts is the run whose result it gives. */
 interface Run {
   readonly contexts: UserMessage[]
   concludes: boolean
@@ -55,7 +51,7 @@ const accept: PostToolDecision = { kind: 'accept' }
  * the caller gave up.
  */
 export class ToolCall {
-  /** What listeners are given; frozen with the result. Only wrappers of the dispatch may change it: its signal. */
+  /** What listeners are given. Nothing of it can change but the signal, until the result is there. */
   readonly exec: ToolDispatchExecution
   readonly #ctx: Context
   readonly #registry: ToolRegistry
@@ -63,10 +59,11 @@ export class ToolCall {
   readonly #carrier: Carrier
   readonly #signal: AbortSignal
   readonly #finalizeContent: ToolDefinition['finalizeContent']
-  /** Results that came from the body as they are. */
-  readonly #canonical = new WeakSet<object>()
+  /** Results that came from a run of the body as they are. */
+  readonly #runs = new WeakMap<object, Run>()
+  readonly #close: () => void
   #outcome: Outcome | undefined
-  #run: Run | undefined
+  #lastRun: Run | undefined
   #bodyInvoked = false
   #prepared: Promise<void> | undefined
   #dispatched: Promise<void> | undefined
@@ -74,8 +71,9 @@ export class ToolCall {
 
   /** Used by `ToolRuntime.open`; not for plugins. */
   constructor(ctx: Context, registry: ToolRegistry, input: ToolExecutionInput) {
-    const { exec, problem } = readInput(input)
+    const { exec, close, problem } = readInput(input)
     this.exec = exec
+    this.#close = close
     this.#ctx = ctx
     this.#registry = registry
     this.#signal = exec.signal
@@ -107,8 +105,6 @@ export class ToolCall {
     this.#finished ??= this.#finish()
     return this.#finished
   }
-
-  // ── prepare ──────────────────────────────────────────────────────────────
 
   async #prepare(): Promise<void> {
     if (this.#outcome !== undefined) return
@@ -145,16 +141,19 @@ export class ToolCall {
     if (denial !== undefined) this.#settle(failure(denial))
   }
 
-  // ── dispatch ─────────────────────────────────────────────────────────────
-
   async #dispatch(): Promise<void> {
     await this.prepare()
     if (this.#outcome !== undefined) return
+    if (this.#signal.aborted) {
+      this.#settle(abortFailure({ started: false }))
+      return
+    }
     const { exec } = this
     try {
       const result = await this.#ctx.waterfall(this.#carrier, 'tools/execute', exec, () => this.#runBody())
       const admitted = await this.#admit(result)
-      const contexts = [...(this.#run?.contexts ?? []), ...(admitted.additionalContexts ?? [])]
+      const run = this.#runs.get(result) ?? this.#lastRun
+      const contexts = [...(run?.contexts ?? []), ...(admitted.additionalContexts ?? [])]
       this.#settle(contexts.length === 0 ? admitted : withContexts(admitted, contexts))
     } catch (error) {
       this.#settle(this.#failureOf(error, this.#signal), { isFinal: true })
@@ -165,32 +164,30 @@ export class ToolCall {
 
   async #runBody(): Promise<ToolExecutionResult> {
     const fused = fuseSignals(this.#signal, this.exec.signal)
+    const run: Run = { contexts: [], concludes: false, isOver: false }
     try {
-      const result = await this.#runTool(fused.signal)
-      this.#canonical.add(result)
+      const result = await this.#runTool(run, fused.signal)
+      this.#runs.set(result, run)
       return result
     } finally {
+      run.isOver = true
       fused.release()
     }
   }
 
-  async #runTool(signal: AbortSignal): Promise<ToolExecutionResult> {
+  async #runTool(run: Run, signal: AbortSignal): Promise<ToolExecutionResult> {
     if (signal.aborted) return abortFailure({ started: this.#bodyInvoked })
-    const tool = this.#registry.find(this.#address)
-    if (tool === undefined) return failureOf(this.#registry.notFound(this.#address))
-    const run: Run = { contexts: [], concludes: false, isOver: false }
     const args = this.exec.arguments
-    this.#run = run
-    this.#bodyInvoked = true
     try {
+      const tool = this.#registry.require(this.#address)
+      this.#lastRun = run
+      this.#bodyInvoked = true
       const value = await tool.execute(args, this.#runContext(run, signal))
       run.isOver = true
       const { isNested } = this.#address
       return await tool.toSuccess(value, { args, isNested, concludes: run.concludes })
     } catch (error) {
       return this.#failureOf(error, signal)
-    } finally {
-      run.isOver = true
     }
   }
 
@@ -212,24 +209,14 @@ export class ToolCall {
   }
 
   /** What a wrapper gave in place of the body's own result has to fit the tool's declaration too. */
-  async #admit(result: ToolExecutionResult | undefined): Promise<ToolExecutionResult> {
-    if (result !== undefined && this.#canonical.has(result)) return result
-    const contexts = toContexts(result?.additionalContexts, 'additionalContexts')
-    if (result?.isError === true) return readFailure(result, contexts)
-    if (result?.isError !== false) throw new TypeError('a tools/execute listener gave no result')
-    const tool = this.#registry.find(this.#address)
-    if (tool === undefined) return withContexts(failureOf(this.#registry.notFound(this.#address)), contexts)
-    try {
-      const { isNested } = this.#address
-      const concludes = result.concludesTurn === true
-      const args = this.exec.arguments
-      return withContexts(await tool.toSuccess(result.value, { args, isNested, concludes }), contexts)
-    } catch (error) {
-      return withContexts(failureOf(error), contexts)
-    }
+  #admit(result: ToolExecutionResult): ToolExecutionResult | Promise<ToolExecutionResult> {
+    if (this.#runs.has(result)) return result
+    return settleGiven(result, {
+      args: this.exec.arguments,
+      isNested: this.#address.isNested,
+      tool: () => this.#registry.require(this.#address),
+    })
   }
-
-  // ── finish ───────────────────────────────────────────────────────────────
 
   async #finish(): Promise<ToolExecutionResult> {
     await this.#prepared
@@ -237,7 +224,7 @@ export class ToolCall {
     const { result, isFinal } = this.#outcome ?? { result: notStarted(this.#signal), isFinal: true }
     const judged = isFinal ? result : await this.#judge(result)
     const final = this.#bound(this.#afterAbort(judged))
-    Object.freeze(this.exec)
+    this.#close()
     try {
       this.#ctx.emit(this.#carrier, 'tools/result', this.exec, final)
     } catch (error) {
@@ -280,8 +267,6 @@ export class ToolCall {
     }
   }
 
-  // ── small things ─────────────────────────────────────────────────────────
-
   #settle(result: ToolExecutionResult, options: { readonly isFinal?: boolean } = {}): void {
     this.#outcome = { result, isFinal: options.isFinal === true }
   }
@@ -295,47 +280,9 @@ export class ToolCall {
   }
 }
 
-/** A copy of a failure that a wrapper made. */
-function readFailure(given: ToolExecutionFailure, contexts: readonly UserMessage[]): ToolExecutionFailure {
-  const { error, content, meta } = given
-  const { message, info } = error
-  return failure(wellFormed(String(message)), {
-    info: info === undefined ? undefined : adopt(info),
-    content: (content as unknown) === undefined ? undefined : toContent(content, 'content'),
-    meta: meta === undefined ? undefined : adopt(meta),
-    contexts,
-  })
-}
-
 function notStarted(signal: AbortSignal): ToolExecutionResult {
   if (signal.aborted) return abortFailure({ started: false })
   return failure('tool call not started', {
     info: Object.freeze({ name: 'ToolNotStartedError', code: 'TOOL_NOT_STARTED' }),
   })
-}
-
-/** Reads each property of `input` once. What cannot be read is the problem of the call, not of its caller. */
-function readInput(input: ToolExecutionInput): { exec: ToolDispatchExecution; problem?: unknown } {
-  const token = Symbol('tool call')
-  try {
-    const { callId, rootCallId = callId, name, arguments: given, signal, ...others } = input
-    const exec = { ...others, callId, rootCallId, name: String(name), arguments: null, signal, token }
-    if (!(signal instanceof AbortSignal)) throw new TypeError('a tool call needs a signal')
-    const { args, problem } = snapshot(given)
-    return { exec: { ...exec, arguments: args }, problem }
-  } catch (problem) {
-    const none = CallId('')
-    const { signal } = new AbortController()
-    return { exec: { callId: none, rootCallId: none, name: '', arguments: null, signal, token }, problem }
-  }
-}
-
-/** No arguments at all are an empty object. */
-function snapshot(given: unknown): { args: JsonValue; problem?: unknown } {
-  if (given === undefined) return { args: Object.freeze({}) }
-  try {
-    return { args: adopt(given, 'arguments') as JsonValue }
-  } catch (error) {
-    return { args: null, problem: new ToolError('INVALID_ARGS', (error as Error).message) }
-  }
 }

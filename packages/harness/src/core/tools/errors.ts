@@ -1,4 +1,5 @@
 import { HarnessError } from '../../kernel/index.ts'
+import { cutText } from './text.ts'
 
 export type ToolErrorCode =
   /** No such tool is visible where the call was made. */
@@ -34,6 +35,7 @@ export class ToolNotFoundError extends ToolError {
 
 /** Problems past these are counted, not named. */
 const shownProblems = 20
+const longestProblem = 400
 
 export class ToolArgsError extends ToolError {
   static {
@@ -75,7 +77,9 @@ export class JsonSchemaError extends ToolError {
 }
 
 export function joinProblems(problems: readonly string[]): string {
-  const shown = [...problems.entries()].filter(([index]) => index < shownProblems).map(([, text]) => text)
+  const shown = problems
+    .filter((_, index) => index < shownProblems)
+    .map(text => cutText(text, longestProblem))
   const rest = problems.length - shown.length
   return rest > 0 ? `${shown.join('; ')}; and ${rest} more` : shown.join('; ')
 }

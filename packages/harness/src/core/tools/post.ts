@@ -3,6 +3,17 @@ import type { RegisteredTool } from './registered.ts'
 import { failure, textContent, toContent, toContexts, withContent, withContexts } from './result.ts'
 import type { PostToolDecision, ToolExecutionResult } from './tool.ts'
 
+/** Any decision, read once and not yet believed. */
+interface Decision {
+  readonly kind?: unknown
+  readonly feedback?: unknown
+  readonly additionalContexts?: unknown
+  readonly content?: unknown
+  readonly value?: unknown
+}
+
+const blockedText = 'blocked by policy'
+
 interface PostCall {
   readonly args: JsonValue
   readonly isNested: boolean
@@ -16,25 +27,25 @@ export async function settlePost(
   result: ToolExecutionResult,
   call: PostCall,
 ): Promise<ToolExecutionResult> {
-  switch ((decision as PostToolDecision | undefined)?.kind) {
-    case 'accept':
-    case 'block':
-      break
+  const { kind, feedback, additionalContexts, content, value } = (decision ?? {}) as Decision
+  const added = toContexts(additionalContexts, 'additionalContexts')
+  switch (kind) {
+    case 'block': {
+      const text = typeof feedback === 'string' && feedback !== '' ? feedback : blockedText
+      return failure(text, { content: textContent(text), contexts: added })
+    }
+    case 'accept': {
+      const accepted = await replace({ content, value }, result, call)
+      const contexts = [...(result.additionalContexts ?? []), ...added]
+      return contexts.length === 0 ? accepted : withContexts(accepted, contexts)
+    }
     default:
       throw new TypeError('a tools/post-execute listener gave no decision')
   }
-  const added = toContexts(decision.additionalContexts, 'additionalContexts')
-  if (decision.kind === 'block') {
-    const feedback = String(decision.feedback)
-    return failure(feedback, { content: textContent(feedback), contexts: added })
-  }
-  const accepted = await replace(decision, result, call)
-  const contexts = [...(result.additionalContexts ?? []), ...added]
-  return contexts.length === 0 ? accepted : withContexts(accepted, contexts)
 }
 
 async function replace(
-  { content, value }: Extract<PostToolDecision, { kind: 'accept' }>,
+  { content, value }: Pick<Decision, 'content' | 'value'>,
   result: ToolExecutionResult,
   { args, isNested, tool }: PostCall,
 ): Promise<ToolExecutionResult> {

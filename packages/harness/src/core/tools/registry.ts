@@ -1,4 +1,5 @@
-import type { JsonValue, ToolSchema } from '@dsh/protocol'
+import type { ToolSchema } from '@dsh/protocol'
+import { adopt } from '../../kernel/index.ts'
 import { AnonymousEntries, NamedEntries, ScopedCache, ScopedLayers } from '../scope/index.ts'
 import { ToolError, ToolNotFoundError } from './errors.ts'
 import { unknownToolText } from './near.ts'
@@ -59,6 +60,13 @@ export class ToolRegistry {
     const { tools, composite, presentation } = this.view(scope)
     if (name === codeToolName) return isNested || presentation === 'native' ? undefined : composite
     return presentation === 'code' && !isNested ? undefined : tools.get(name)
+  }
+
+  /** Throws UNKNOWN_TOOL. */
+  require(address: ToolAddress): RegisteredTool {
+    const tool = this.find(address)
+    if (tool === undefined) throw this.notFound(address)
+    return tool
   }
 
   /** Whether the tool is there, but only programs may call it. */
@@ -157,10 +165,10 @@ export function scopeOfCall(call: object): object | undefined {
   return typeof agent === 'object' && agent !== null ? agent : undefined
 }
 
-/** What a classifier says; only the exact answer true counts. */
+/** What a classifier says of a copy of the arguments; only the exact answer true counts. */
 export function isParallel(tool: RegisteredTool | undefined, args: unknown): boolean {
   try {
-    return tool?.isConcurrencySafe?.(args as JsonValue) === true
+    return tool?.isConcurrencySafe?.(adopt(args === undefined ? {} : args, 'arguments')) === true
   } catch {
     return false
   }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import fc from 'fast-check'
 import { CallId, MessageId } from '@dsh/protocol'
 import type { UserMessage } from '@dsh/protocol'
 import { Context, HarnessError } from '../../kernel/index.ts'
@@ -545,4 +546,108 @@ test('a call that is finished without a dispatch has not started', async () => {
   controller.abort()
   assert.equal(codeOf(await aborted.finish()), 'ABORTED_BEFORE_DISPATCH')
   assert.deepEqual(calls, [])
+})
+
+test('a listener cannot change what was called, and after the end not the signal either', async () => {
+  const seen: unknown[] = []
+  const { ctx, run } = setup(args => (seen.push(args), 'done'))
+  let kept: { signal: AbortSignal } | undefined
+  ctx.on('tools/pre-execute', (exec, next) => {
+    for (const key of ['name', 'arguments', 'callId', 'token']) {
+      assert.throws(() => Object.assign(exec, { [key]: 'other' }), TypeError)
+    }
+    return next()
+  })
+  ctx.on('tools/execute', (exec, next) => ((kept = exec), next()))
+  assert.equal(textOf(await run({ arguments: { a: 1 } })), '[done]')
+  assert.deepEqual(seen, [{ a: 1 }])
+  assert.throws(() => Object.assign(kept ?? {}, { signal: AbortSignal.abort() }), /once its result is there/)
+})
+
+test('an abort between the stages runs no wrapper', async () => {
+  const { ctx, calls, controller, input } = setup()
+  ctx.on('tools/execute', (_exec, next) => (calls.push('execute'), next()))
+  const call = ctx.tools.open(input())
+  await call.prepare()
+  controller.abort()
+  await call.dispatch()
+  assert.equal(codeOf(await call.finish()), 'ABORTED_BEFORE_DISPATCH')
+  assert.deepEqual(calls, [])
+})
+
+test('a wrapper that tries twice may keep the first result, with what came along', async () => {
+  let attempt = 0
+  const { ctx, run } = setup((_args, exec) => {
+    exec.deferContext(note(`attempt ${++attempt}`))
+    return `result ${attempt}`
+  })
+  ctx.on('tools/execute', async (_exec, next) => {
+    const first = await next()
+    await next()
+    return first
+  })
+  const result = await run()
+  assert.deepEqual([textOf(result), contextsOf(result)], ['[result 1]', ['attempt 1']])
+})
+
+test('whatever listeners do, a call ends once, well-formed, and not against a denial', async () => {
+  const pre = fc.constantFrom('next', 'deny', 'ask', 'throw', 'nothing', 'abort')
+  const around = fc.constantFrom('next', 'twice', 'made', 'failed', 'throw', 'nothing', 'abort')
+  const post = fc.constantFrom('next', 'content', 'value', 'both', 'block', 'throw', 'nothing', 'abort')
+  const body = fc.constantFrom('value', 'throw', 'invalid', 'abort', 'conclude')
+  await fc.assert(
+    fc.asyncProperty(pre, around, post, body, fc.boolean(), async (before, wrap, after, inner, guarded) => {
+      const { ctx, calls, controller, run } = setup((_args, exec) => {
+        exec.deferContext(note('deferred'))
+        if (inner === 'throw') throw new Error('body')
+        if (inner === 'abort') controller.abort()
+        if (inner === 'conclude') exec.concludeTurn()
+        return inner === 'invalid' ? 1 : 'done'
+      })
+      const act = (kind: string, results: Record<string, unknown>, next: () => Promise<unknown>): unknown => {
+        if (kind === 'throw') throw new Error('listener')
+        if (kind === 'abort') controller.abort()
+        if (kind === 'twice') return next().then(() => next())
+        return kind in results ? results[kind] : next()
+      }
+      const made = { isError: false, value: 'made', content: [] }
+      const failed = { isError: true, error: { message: 'made' }, content: [] }
+      ctx.on('tools/pre-execute', (async (_exec: unknown, next: () => Promise<unknown>) =>
+        act(
+          before,
+          { deny: { kind: 'deny', reason: 'no' }, ask: { kind: 'ask' }, nothing: undefined },
+          next,
+        )) as never)
+      if (guarded) ctx.tools.guard(() => 'guarded')
+      ctx.on('tools/execute', (async (_exec: unknown, next: () => Promise<unknown>) =>
+        act(wrap, { made, failed, nothing: undefined }, next)) as never)
+      const content = [{ type: 'text', text: 'replaced' }]
+      ctx.on('tools/post-execute', (async (_exec: unknown, _result: unknown, next: () => Promise<unknown>) =>
+        act(
+          after,
+          {
+            content: { kind: 'accept', content },
+            value: { kind: 'accept', value: 'replaced' },
+            both: { kind: 'accept', content, value: 'replaced' },
+            block: { kind: 'block', feedback: 'no' },
+            nothing: undefined,
+          },
+          next,
+        )) as never)
+      const told: ToolExecutionResult[] = []
+      ctx.on('tools/result', (_exec, result) => void told.push(result))
+      const result = await run()
+      assert.deepEqual(told, [result])
+      assert.ok(Object.isFrozen(result) && result.content.length > 0)
+      assert.equal('value' in result, !result.isError)
+      assert.ok(!result.isError || !('concludesTurn' in result))
+      assert.notEqual(result.additionalContexts?.length, 0)
+      const isRefused = guarded || !['next'].includes(before)
+      if (isRefused) assert.deepEqual(calls, [])
+      if (isRefused) assert.equal(result.isError, true)
+      if (controller.signal.aborted) assert.equal(result.isError, true)
+      await ctx.dispose()
+    }),
+    { numRuns: 300 },
+  )
 })
