@@ -84,8 +84,12 @@ export class Invariants extends Service {
       if (!isWanted) return
       const apply = (own: Context): void => install(own, fail)
       const fiber = ctx.plugin({ name: `check ${name}`, inject, apply }, undefined, { wait: true })
+      if (fiber.state === 'failed') {
+        const { error } = fiber
+        void fiber.dispose()
+        throw error
+      }
       yield () => fiber.dispose()
-      if (fiber.state === 'failed') throw fiber.error
     }, `check ${name}`)
   }
 
