@@ -60,6 +60,8 @@ export interface Agent {
 
 export interface AgentHandle {
   readonly agent: Agent
+  /** What had to be mended before a stored session could go on, one sentence each, for the person. */
+  readonly notices?: readonly string[]
   /** Resolves after the driver stopped, the last flush is done and everything of the agent is undone. */
   dispose(): Promise<void>
 }

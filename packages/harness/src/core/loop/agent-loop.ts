@@ -105,9 +105,12 @@ export class AgentLoop extends Service implements AgentFactory {
     } finally {
       waiting.release()
     }
-    const { session } = prepared
+    const { session, notices } = prepared
     const release = (): void => prepared[Symbol.dispose]()
-    return this.compose({ session, owner, options: agentOptions, source: 'resume', signal, release }, setup)
+    return this.compose(
+      { session, owner, options: agentOptions, source: 'resume', signal, notices, release },
+      setup,
+    )
   }
 
   private async compose(parts: LifeParts, setup: CreateAgentOptions['setup']): Promise<AgentHandle> {

@@ -16,6 +16,7 @@ export interface LifeParts {
   readonly options: AgentOptions
   readonly source: SessionStartSource
   readonly signal?: AbortSignal | undefined
+  readonly notices?: readonly string[] | undefined
   /** Gives a session back that was never published. */
   release?(): void
 }
@@ -35,6 +36,7 @@ export interface LifePlace {
  */
 export class Life implements AgentHandle {
   readonly agent: LoopAgent
+  readonly notices: readonly string[]
   readonly #place: LifePlace
   readonly #parts: LifeParts
   readonly #lifetime: Lifetime
@@ -52,6 +54,7 @@ export class Life implements AgentHandle {
     owner.fiber.assertActive(`make agent "${session.id}"`)
     this.#place = place
     this.#parts = parts
+    this.notices = parts.notices ?? []
     this.agent = new LoopAgent({ ctx: place.ctx, session, options, limits: place.limits })
     // Behind the agent's scope: what was made last is undone first, and the agent must end before its scope.
     this.#lifetime = new Lifetime(session.id, [place.ctx, owner], {

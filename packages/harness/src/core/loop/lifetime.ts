@@ -18,11 +18,13 @@ export class Lifetime {
   readonly #caller: AbortSignal | undefined
   readonly #onCallerAbort = (): void => this.end(this.#caller?.reason)
   readonly #effects: AsyncDisposer[]
+  #isReleased = false
 
   constructor(id: SessionId, owners: readonly Context[], options: LifetimeOptions = {}) {
     this.#id = id
     this.#caller = options.signal
     const onUnload = (owner: Context) => async (): Promise<void> => {
+      if (this.#isReleased) return
       this.end(new Error(`plugin "${owner.fiber.name}", which owns agent "${id}", is unloading`))
       await options.onUnload?.()
     }
@@ -48,12 +50,11 @@ export class Lifetime {
     const { promise: ended, reject } = Promise.withResolvers<never>()
     const onAbort = (): void => reject(signal.reason)
     signal.addEventListener('abort', onAbort)
-    const work = Promise.resolve(start())
+    const work = (async () => start())()
     try {
-      const value = await Promise.race([work, ended])
-      return value
+      return await Promise.race([work, ended])
     } catch (error) {
-      if (signal.aborted) work.then(late, () => {})
+      if (signal.aborted) work.then(late).catch(() => {})
       throw error
     } finally {
       signal.removeEventListener('abort', onAbort)
@@ -68,7 +69,8 @@ export class Lifetime {
   /** Leaves the owners alone from now on. */
   release(): void {
     this.detachCaller()
-    // Their undo steps share one end, which reports its own failure.
+    this.#isReleased = true
+    // An unload that is under way has its own end, and its own way to say that it failed.
     for (const dispose of this.#effects) dispose().catch(() => {})
   }
 }
