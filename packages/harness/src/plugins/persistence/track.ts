@@ -89,9 +89,8 @@ export class Track {
     this.#queue.stop()
     this.#backing.detach()
     await this.#run(async () => {
-      const writer = this.#writer
+      await this.#writer?.close()
       this.#writer = undefined
-      await writer?.close()
     })
   }
 

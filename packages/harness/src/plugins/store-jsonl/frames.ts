@@ -25,6 +25,10 @@ const maxFrameText = 1 << 30
 // The checksum of a raw frame is reckoned on little-endian words.
 const longestRaw = endianness() === 'LE' ? 4096 : 0
 
+// Frame headers with a checksum and a length of one or two bytes.
+const shortRaw = 0b00100100
+const longRaw = 0b01100100
+
 const compression = {
   params: { [constants.ZSTD_c_checksumFlag]: 1, [constants.ZSTD_c_compressionLevel]: 3 },
 }
@@ -59,7 +63,7 @@ function encodeRaw(bytes: Buffer): Buffer {
   const start = magicBytes.length + (isShort ? 2 : 3)
   const frame = Buffer.allocUnsafe(start + 3 + length + checksumSize)
   magicBytes.copy(frame)
-  frame.writeUInt8(isShort ? 0b00100100 : 0b01100100, 4)
+  frame.writeUInt8(isShort ? shortRaw : longRaw, 4)
   if (isShort) frame.writeUInt8(length, 5)
   else frame.writeUInt16LE(length - 256, 5)
   frame.writeUIntLE((length << 3) | 1, start, 3)
@@ -68,16 +72,21 @@ function encodeRaw(bytes: Buffer): Buffer {
   return frame
 }
 
-/** The content of a frame that `encodeRaw` made; undefined for any other, and for a damaged one. */
+/** The content of a frame that `encodeRaw` made; undefined for one that it did not. Throws where it is damaged. */
 function decodeRaw(frame: Buffer): Buffer | undefined {
   const descriptor = frame.readUInt8(4)
   if (longestRaw === 0) return undefined
-  if (descriptor !== 0b00100100 && descriptor !== 0b01100100) return undefined
-  const start = magicBytes.length + (descriptor === 0b00100100 ? 2 : 3)
+  if (descriptor !== shortRaw && descriptor !== longRaw) return undefined
+  const start = magicBytes.length + (descriptor === shortRaw ? 2 : 3)
   const header = frame.readUIntLE(start, 3)
   const content = frame.subarray(start + 3, -checksumSize)
   if ((header & 0b111) !== 1 || header >> 3 !== content.length) return undefined
-  return xxh64Low(content) === frame.readUInt32LE(frame.length - checksumSize) ? content : undefined
+  const declared = descriptor === shortRaw ? frame.readUInt8(5) : frame.readUInt16LE(5) + 256
+  if (declared !== content.length)
+    throw new RangeError(`a frame of ${content.length} bytes declares ${declared}`)
+  if (xxh64Low(content) !== frame.readUInt32LE(frame.length - checksumSize))
+    throw new RangeError('a frame does not match its checksum')
+  return content
 }
 
 /** Reads the structure of the frame at `start`, decoding nothing. */

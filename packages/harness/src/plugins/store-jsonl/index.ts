@@ -6,6 +6,8 @@ import { mountPersistence } from '../persistence/index.ts'
 import { createLocalProcesses, localFileSystem } from './local.ts'
 import { JsonlMedium } from './medium.ts'
 
+export type { FileStat, FileSystem, OpenFile } from './file-system.ts'
+
 export interface StoreJsonlConfig {
   /** The folder of all sessions; made when the first is stored. */
   readonly root: string

@@ -39,25 +39,35 @@ const linklessCodes = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']
  * other claim of a living process is there: each lays its claim before it looks, so two can never both see none.
  */
 export async function acquireLock(path: string, host: LockHost, options: LockOptions = {}): Promise<Lock> {
-  const owner: LockOwner = {
-    ...host.processes.self(),
-    since: host.now(),
-    nonce: randomUUID(),
+  const owner: LockOwner = { ...host.processes.self(), since: host.now(), nonce: randomUUID() }
+  for (let attempt = 1; !(await tryAcquire(path, owner, host, options)); attempt += 1) {
+    if (attempt === attempts) throw heldError(path, await readOwner(host.fs, path))
+    await setTimeout(Math.random() * longestWaitMs)
   }
-  const claim = `${path}.${owner.nonce}`
-  await writeOwner(host.fs, claim, owner)
-  try {
-    for (let attempt = 1; ; attempt += 1) {
-      if (await tryLink(host.fs, claim, path, owner)) break
-      if (await tryReplace(path, claim, host, options)) break
-      if (attempt === attempts) throw heldError(path, await readOwner(host.fs, path))
-      await setTimeout(Math.random() * longestWaitMs)
-    }
-  } finally {
-    await host.fs.unlink(claim).catch(ignoreMissing)
-  }
-  await removeDeadClaims(path, host)
+  // The lock is ours, whatever becomes of what others left.
+  await removeDeadClaims(path, host).catch(() => undefined)
   return toLock(path, owner, host)
+}
+
+/** False where something was in the way that may be gone soon. */
+async function tryAcquire(
+  path: string,
+  owner: LockOwner,
+  host: LockHost,
+  options: LockOptions,
+): Promise<boolean> {
+  const claim = `${path}.${randomUUID()}`
+  try {
+    await writeOwner(host.fs, claim, owner)
+    return (await tryLink(host.fs, claim, path, owner)) || (await tryReplace(path, claim, host, options))
+  } catch (error) {
+    // Another one took the claim for a dead program's before it was complete.
+    if (errnoOf(error) === 'ENOENT' && (await isThere(host.fs, dirname(path)))) return false
+    throw error
+  } finally {
+    // One that stays is in nobody's way for longer than this process lives.
+    await host.fs.unlink(claim).catch(() => undefined)
+  }
 }
 
 /** Who has the lock and is not known to be dead. */
@@ -147,8 +157,13 @@ function toLock(path: string, owner: LockOwner, host: LockHost): Lock {
 
 async function removeDeadClaims(path: string, host: LockHost): Promise<void> {
   for (const claim of await claimsBeside(path, host.fs)) {
-    if (await isAbandoned(claim, host)) await host.fs.unlink(claim).catch(ignoreMissing)
+    const owner = await readOwner(host.fs, claim)
+    if (owner === 'unreadable' || isDead(owner, host)) await host.fs.unlink(claim)
   }
+}
+
+async function isThere(fs: FileSystem, path: string): Promise<boolean> {
+  return (await unlessMissing(fs.stat(path))) !== undefined
 }
 
 async function claimsBeside(path: string, fs: FileSystem): Promise<readonly string[]> {

@@ -72,7 +72,9 @@ export function scanHeader(bytes: Buffer): (HeaderLine & { readonly end: number 
   if (frame.kind !== 'data') return 'the file does not begin with a header frame'
   const text = decodeText(bytes.subarray(0, frame.end))
   if (text === undefined) return 'the header frame does not match its checksum'
-  const line = parseHeaderLine(text)
+  const [first = '', rest, ...others] = text.split('\n')
+  if (rest !== '' || others.length > 0) return 'the first frame is not one line'
+  const line = parseHeaderLine(first)
   return typeof line === 'string' ? line : { ...line, end: frame.end }
 }
 

@@ -9,5 +9,5 @@ testStore('store-jsonl', t => {
   const root = mkdtempSync(join(tmpdir(), 'store-jsonl-'))
   t.after(() => rmSync(root, { recursive: true }))
   const host = { fs: localFileSystem, processes: createLocalProcesses(), now: () => Date.now() }
-  return { open: () => new JsonlMedium(join(root, 'sessions'), host) }
+  return { open: () => new JsonlMedium(join(root, 'sessions'), host), pid: process.pid }
 })

@@ -26,5 +26,7 @@ async function sweepFolder(host: LockHost, folder: string): Promise<void> {
   } finally {
     await lock.release()
   }
+  // Folders that hold anything else stay.
+  await host.fs.rmdir(paths.artifacts).catch(() => undefined)
   await host.fs.rmdir(folder)
 }

@@ -134,13 +134,13 @@ export class JsonlWriter implements LogWriter {
     return getArtifact(this.#host.fs, pathsIn(this.#folder).artifacts, sha256)
   }
 
+  /** Where it rejects, it may be called again. */
   async close(): Promise<void> {
-    const file = this.#log?.file
-    const lock = this.#lock
+    const log = this.#log
     this.#log = undefined
+    await log?.file.close()
+    await this.#lock?.release()
     this.#lock = undefined
-    await file?.close()
-    await lock?.release()
   }
 
   /** Publishes the header and the first events in one step. */
@@ -257,8 +257,8 @@ const reasons: Readonly<Record<string, string>> = {
   ENOSPC: 'no space is left on the device',
   EDQUOT: 'the disk quota is used up',
   EROFS: 'the file system is read-only',
-  EACCES: 'the folder may not be written',
-  EPERM: 'the folder may not be written',
+  EACCES: 'permission is denied',
+  EPERM: 'permission is denied',
   EIO: 'the device failed',
   EMFILE: 'too many files are open',
 }

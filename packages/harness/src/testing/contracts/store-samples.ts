@@ -53,11 +53,3 @@ export function everyType(): SessionEvent[] {
 }
 
 const shortened = { surfaceOp: { op: 'replace', start: 4, end: 10 }, sourceEventSeqs: [4, 10] } as const
-
-/** Events up to the first that `isLast` holds for, that one included. */
-export function upTo(
-  events: readonly SessionEvent[],
-  isLast: (event: SessionEvent) => boolean,
-): SessionEvent[] {
-  return events.slice(0, events.findIndex(isLast) + 1)
-}

@@ -3,34 +3,30 @@ import { test } from 'node:test'
 import type { TestContext } from 'node:test'
 import { SessionId } from '@dsh/protocol'
 import type { SessionEvent } from '@dsh/protocol'
-import type { Medium } from '../../plugins/persistence/index.ts'
 import { logOf, userFact } from '../given.ts'
-import { testStoredSessions } from './stored-sessions.ts'
+import type { StoreCases, StorePlace } from './store-program.ts'
 import { everyType, headerOf, turnOf } from './store-samples.ts'
+import { storedIdentityCases } from './stored-identity.ts'
+import { storedSessionCases } from './stored-sessions.ts'
 
-/** One place that keeps logs, and ways to open it; each opening is as if another program made it. */
-export interface StorePlace {
-  open(): Medium
-}
+export type { StorePlace } from './store-program.ts'
 
 /**
  * What every medium of `mountPersistence` does alike, as tests. `setup` gives a fresh, empty place, and removes it
  * with the test's `after`.
  */
 export function testStore(name: string, setup: (t: TestContext) => StorePlace | Promise<StorePlace>): void {
-  testMedium(name, setup)
-  testStoredSessions(name, setup)
+  const all: StoreCases = { ...mediumCases, ...storedSessionCases, ...storedIdentityCases }
+  for (const [title, run] of Object.entries(all)) {
+    test(`${name}: ${title}`, async t => run(await setup(t)))
+  }
 }
 
 const id = SessionId('s1')
 const header = headerOf('s1')
 
-function testMedium(name: string, setup: (t: TestContext) => StorePlace | Promise<StorePlace>): void {
-  const it = (title: string, run: (place: StorePlace) => Promise<void>): void => {
-    test(`${name}: ${title}`, async t => run(await setup(t)))
-  }
-
-  it('events of every type come back as they were, in any batches', async place => {
+const mediumCases: StoreCases = {
+  'events of every type come back as they were, in any batches': async place => {
     const events = everyType()
     for (const size of [1, 7, events.length]) {
       const own = headerOf(`size-${size}`)
@@ -43,9 +39,9 @@ function testMedium(name: string, setup: (t: TestContext) => StorePlace | Promis
       assert.deepEqual(log?.gaps, [])
       assert.equal(log?.toolStart, true)
     }
-  })
+  },
 
-  it('a value of any depth comes back', async place => {
+  'a value of any depth comes back': async place => {
     const depth = 20_000
     const deep: unknown = JSON.parse(`${'[{"a":'.repeat(depth)}1${'}]'.repeat(depth)}`)
     const events = logOf(['turn/start', { turn: 1 }])
@@ -57,9 +53,9 @@ function testMedium(name: string, setup: (t: TestContext) => StorePlace | Promis
     let levels = 0
     for (; Array.isArray(value); levels += 1) value = (value[0] as { a: unknown }).a
     assert.deepEqual([levels, value], [depth, 1])
-  })
+  },
 
-  it('a log that nothing was appended to is not there', async place => {
+  'a log that nothing was appended to is not there': async place => {
     const medium = place.open()
     const writer = medium.begin(header)
     await writer.append([])
@@ -68,9 +64,9 @@ function testMedium(name: string, setup: (t: TestContext) => StorePlace | Promis
     assert.equal(await medium.revision(id), undefined)
     await writer.close()
     assert.deepEqual(await medium.list(), [])
-  })
+  },
 
-  it('events that do not continue the log are refused, and change nothing', async place => {
+  'events that do not continue the log are refused, and change nothing': async place => {
     const events = logOf(...turnOf('a'))
     const writer = place.open().begin(header)
     await assert.rejects(writer.append(events.slice(1)), { code: 'STALE_APPEND' })
@@ -83,9 +79,9 @@ function testMedium(name: string, setup: (t: TestContext) => StorePlace | Promis
     await writer.append(events.slice(2))
     await writer.close()
     assert.deepEqual((await place.open().read(id))?.events, events)
-  })
+  },
 
-  it('a second writer is told who has the log, reads it live, and gets it once it is free', async place => {
+  'a second writer is told who has the log, reads it live, and gets it once it is free': async place => {
     const events = logOf(...turnOf('a'))
     const first = place.open().begin(header)
     await first.append(events.slice(0, 2))
@@ -95,7 +91,7 @@ function testMedium(name: string, setup: (t: TestContext) => StorePlace | Promis
       (error: { code: string; holder: { pid: number; since: number } }) => error,
     )
     assert.equal(refusal?.code, 'SESSION_HELD')
-    assert.equal(refusal?.holder.pid, process.pid)
+    assert.equal(refusal?.holder.pid, place.pid)
     assert.ok(Math.abs(Date.now() - refusal.holder.since) < 60_000)
     assert.deepEqual((await second.read(id))?.holder, refusal.holder)
     await first.append(events.slice(2, 4))
@@ -106,9 +102,9 @@ function testMedium(name: string, setup: (t: TestContext) => StorePlace | Promis
     await writer.append(events.slice(4))
     await writer.close()
     assert.deepEqual((await second.read(id))?.events, events)
-  })
+  },
 
-  it('whoever lost the log to a person who took it over writes no more', async place => {
+  'whoever lost the log to a person who took it over writes no more': async place => {
     const events = logOf(...turnOf('a'))
     const first = place.open().begin(header)
     await first.append(events.slice(0, 2))
@@ -125,9 +121,9 @@ function testMedium(name: string, setup: (t: TestContext) => StorePlace | Promis
     await writer.append(events.slice(4))
     await writer.close()
     assert.deepEqual((await second.read(id))?.events, events)
-  })
+  },
 
-  it('a stored id cannot be begun again', async place => {
+  'a stored id cannot be begun again': async place => {
     const events = logOf(...turnOf('a'))
     const writer = place.open().begin(header)
     await writer.append(events)
@@ -139,13 +135,13 @@ function testMedium(name: string, setup: (t: TestContext) => StorePlace | Promis
     }
     assert.deepEqual((await place.open().read(id))?.events, events)
     assert.equal((await place.open().list()).length, 1)
-  })
+  },
 
-  it('an id that is not stored cannot be resumed', async place => {
+  'an id that is not stored cannot be resumed': async place => {
     await assert.rejects(place.open().resume(id), { code: 'SESSION_NOT_FOUND' })
-  })
+  },
 
-  it('the end of a log is read without its beginning', async place => {
+  'the end of a log is read without its beginning': async place => {
     const events = logOf(...turnOf('a'), ...turnOf('b', 2))
     const writer = place.open().begin(header)
     await writer.append(events.slice(0, 5))
@@ -154,9 +150,9 @@ function testMedium(name: string, setup: (t: TestContext) => StorePlace | Promis
     for (const fromSeq of [0, 1, 5, 8, 12, 100]) {
       assert.deepEqual((await place.open().read(id, { fromSeq }))?.events, events.slice(fromSeq))
     }
-  })
+  },
 
-  it('a revision changes with every write and with nothing else', async place => {
+  'a revision changes with every write and with nothing else': async place => {
     const events = logOf(...turnOf('a'))
     const writer = place.open().begin(header)
     await writer.append(events.slice(0, 2))
@@ -169,9 +165,9 @@ function testMedium(name: string, setup: (t: TestContext) => StorePlace | Promis
     await writer.append(events.slice(2))
     assert.notEqual(await medium.revision(id), first)
     await writer.close()
-  })
+  },
 
-  it('every log is listed with its header', async place => {
+  'every log is listed with its header': async place => {
     const ids = ['a', 'B', '../escape', 'c/d', '漢字', '.', 'ends.', '~', 'x'.repeat(120)]
     for (const each of ids) {
       const writer = place.open().begin(headerOf(each))
@@ -181,9 +177,9 @@ function testMedium(name: string, setup: (t: TestContext) => StorePlace | Promis
     const rows = await place.open().list()
     assert.deepEqual(rows.map(row => row.id).toSorted(), ids.toSorted())
     for (const row of rows) assert.deepEqual('header' in row ? row.header : row, headerOf(row.id))
-  })
+  },
 
-  it('bytes are kept beside the log, under their hash', async place => {
+  'bytes are kept beside the log, under their hash': async place => {
     const writer = place.open().begin(header)
     const bytes = new Uint8Array([0, 1, 2, 255])
     const image = await writer.putArtifact(bytes, 'image/png')
@@ -198,14 +194,14 @@ function testMedium(name: string, setup: (t: TestContext) => StorePlace | Promis
     assert.equal((await medium.artifact(id, text.sha256))?.length, 4000)
     assert.equal(await medium.artifact(id, '0'.repeat(64)), undefined)
     assert.equal(await medium.artifact(id, '../../etc/passwd'), undefined)
-  })
+  },
 
-  it('a read stops with the reason of its signal', async place => {
+  'a read stops with the reason of its signal': async place => {
     const writer = place.open().begin(header)
     await writer.append(logOf(...turnOf('a')))
     await writer.close()
     const reason = new Error('changed my mind')
     await assert.rejects(place.open().read(id, { signal: AbortSignal.abort(reason) }), reason)
     await assert.rejects(place.open().list(AbortSignal.abort(reason)), reason)
-  })
+  },
 }
