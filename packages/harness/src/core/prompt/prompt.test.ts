@@ -310,6 +310,18 @@ test('tools stand in code-unit order, whoever registered them first', async () =
   assert.deepEqual(await toolNames(), ['Zed', 'a', 'bash', 'glob', 'read'])
 })
 
+test('without a scope only what counts for everybody is assembled, whoever asks', async () => {
+  const { ctx } = setup()
+  await ctx.plugin(ToolRuntime)
+  const scope = {}
+  const own = createScope(ctx, scope).ctx
+  own.tools.register(defineTool({ name: 'x', description: '', parameters: {}, execute: () => '' }))
+  own.systemPrompt.section(text('a', 0, 'a'))
+  const { sections, tools } = await own.systemPrompt.assemble()
+  assert.deepEqual([sections, tools], [[], []])
+  assert.equal((await ctx.systemPrompt.assemble({ scope })).tools.length, 1)
+})
+
 test('a schema stays the same object from one assembly to the next', async () => {
   const { ctx, prompt } = setup()
   await ctx.plugin(ToolRuntime)

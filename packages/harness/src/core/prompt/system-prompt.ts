@@ -137,9 +137,10 @@ export class SystemPrompt extends Service {
     const known = new Set<string>()
     const tools = new Map<string, ToolSchema>()
     const runtime = this.ctx.get('tools')
+    const scope = context.scope ?? null
     if (runtime !== undefined) {
-      for (const name of runtime.knownNames(context.scope)) known.add(name)
-      for (const schema of runtime.schemas(context.scope)) tools.set(schema.name, schema)
+      for (const name of runtime.knownNames(scope)) known.add(name)
+      for (const schema of runtime.schemas(scope)) tools.set(schema.name, schema)
     }
     for (const provider of plan.tools) {
       const { schemas, knownNames = [] } = await attempt(() => provider(context), 'a tool provider', context)

@@ -28,7 +28,8 @@ const presentations: readonly string[] = ['native', 'code', 'both'] satisfies To
  * The tools a model may call, as `ctx.tools`.
  *
  * What is registered through a scoped context counts for that scope and those below it. Where a `scope` may be given, it
- * defaults to the caller's own.
+ * defaults to the caller's own;
+ * null stands for what counts for everybody.
  */
 export class ToolRuntime extends Service {
   private readonly registry: ToolRegistry
@@ -96,20 +97,20 @@ export class ToolRuntime extends Service {
   }
 
   /** The very definition that was registered, where the scope sees it. */
-  get(name: string, scope: object | undefined = this.ctx.scope): ToolDefinition | undefined {
-    const { tools, composite, presentation } = this.registry.view(scope)
+  get(name: string, scope: object | null | undefined = this.ctx.scope): ToolDefinition | undefined {
+    const { tools, composite, presentation } = this.registry.view(scope ?? undefined)
     const tool = name === codeToolName && presentation !== 'native' ? composite : tools.get(name)
     return tool?.definition
   }
 
   /** What a model is offered, in code-unit order of names: frozen, and the same objects until something changes. */
-  schemas(scope: object | undefined = this.ctx.scope): readonly ToolSchema[] {
-    return this.registry.view(scope).schemas
+  schemas(scope: object | null | undefined = this.ctx.scope): readonly ToolSchema[] {
+    return this.registry.view(scope ?? undefined).schemas
   }
 
   /** Every name registered for the scope, restricted or not. */
-  knownNames(scope: object | undefined = this.ctx.scope): ReadonlySet<string> {
-    return this.registry.view(scope).known
+  knownNames(scope: object | null | undefined = this.ctx.scope): ReadonlySet<string> {
+    return this.registry.view(scope ?? undefined).known
   }
 
   /** Whether a call may run beside others: only if its tool's classifier says exactly true. */

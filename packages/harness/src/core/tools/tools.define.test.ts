@@ -121,6 +121,19 @@ test('arguments that do not fit are refused with every violation, path first', a
   assert.equal(await say(tool, {}), 'Error: invalid arguments: todos: is required')
 })
 
+test('of very many violations some are named, each shortened, and the rest counted', async () => {
+  const { say } = setup()
+  const tool = defineTool({
+    ...named,
+    parameters: { list: { type: 'array', items: { type: 'string', enum: ['a'.repeat(999)] } } },
+    execute: () => 'ran',
+  })
+  const text = await say(tool, { list: Array.from({ length: 1000 }, () => 'b'.repeat(999)) })
+  assert.ok(text.endsWith('; and 30 more'))
+  assert.equal(text.split('; ').length, 21)
+  assert.ok(text.length < 5000)
+})
+
 test('arguments that are no JSON object are refused, whatever the model wrote', async () => {
   const { say } = setup()
   const tool = defineTool({ ...named, parameters: {}, execute: () => 'ran' })

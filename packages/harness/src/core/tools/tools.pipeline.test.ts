@@ -158,6 +158,15 @@ test('a denial keeps guards, wrappers and body from running, and is told like an
   assert.deepEqual(calls, ['post-execute', 'result'])
 })
 
+test('a denial or block without a reason says that policy said no', async () => {
+  const { ctx, run } = setup()
+  ctx.on('tools/post-execute', (async () => ({ kind: 'block' })) as never)
+  assert.equal(textOf(await run()), 'blocked by policy')
+  const { ctx: other, run: runOther } = setup()
+  other.on('tools/pre-execute', (async () => ({ kind: 'deny' })) as never)
+  assert.equal(textOf(await runOther()), 'Error: denied by policy')
+})
+
 test('no order of listeners turns the denial of a guard into permission', async () => {
   const { ctx, calls, run } = setup()
   ctx.tools.guard(() => undefined)

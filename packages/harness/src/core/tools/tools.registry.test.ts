@@ -306,4 +306,6 @@ test('whoever asks without naming a scope is asking for its own', () => {
   assert.equal(scope.tools.get('own'), own)
   assert.equal(ctx.tools.get('own'), undefined)
   assert.equal(scope.tools.schemas().length, 1)
+  assert.equal(scope.tools.get('own', null), undefined)
+  assert.deepEqual(scope.tools.schemas(null), [])
 })
