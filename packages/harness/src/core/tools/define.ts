@@ -1,7 +1,7 @@
 import type { ContentBlock, JsonValue } from '@dsh/protocol'
-import { toOutputContract, toParametersContract } from './contract.ts'
 import type { Checked, Contract } from './contract.ts'
 import { ToolArgsError } from './errors.ts'
+import { toOutputContract, toParametersContract } from './read-schema.ts'
 import { toContent } from './result.ts'
 import type { JsonRecord } from './schema.ts'
 import type { PropertiesOf, PropertyMap, ValueOf, ValueSpec } from './spec.ts'
