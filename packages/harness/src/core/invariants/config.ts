@@ -1,4 +1,4 @@
-import { z } from 'zod/mini'
+import { _default, array, boolean, literal, minLength, refine, strictObject, string } from 'zod/mini'
 import type { ConfigSchema } from '../../kernel/index.ts'
 
 export interface InvariantsConfig {
@@ -23,12 +23,12 @@ export function configSchema(): Schema {
 }
 
 function createSchema() {
-  const pattern = z.string().check(z.minLength(1), z.refine(isPattern, 'is no regular expression'))
-  const patterns = z._default(z.array(pattern), [])
-  return z._default(
-    z.strictObject({
-      enabled: z._default(z.boolean(), true),
-      mode: z._default(z.enum(['report', 'refuse']), 'report'),
+  const pattern = string().check(minLength(1), refine(isPattern, 'is no regular expression'))
+  const patterns = _default(array(pattern), [])
+  return _default(
+    strictObject({
+      enabled: _default(boolean(), true),
+      mode: _default(literal(['report', 'refuse']), 'report'),
       allow: patterns,
       block: patterns,
     }),

@@ -1,4 +1,15 @@
-import { z } from 'zod/mini'
+import {
+  _default,
+  array,
+  int,
+  minLength,
+  optional,
+  positive,
+  prefault,
+  refine,
+  strictObject,
+  string,
+} from 'zod/mini'
 import type { ConfigSchema } from '../../kernel/index.ts'
 
 /** An agent that is there as long as the loop is. */
@@ -35,38 +46,34 @@ export function configSchema(): Schema {
 }
 
 function createSchema() {
-  const text = z.string().check(z.minLength(1))
-  const count = z.int().check(z.positive())
-  const agent = z
-    .strictObject({
-      id: text,
-      sessionId: z.optional(text),
-      resumeSessionId: z.optional(text),
-      provider: z.optional(text),
-      model: z.optional(text),
-      maxTokens: z.optional(count),
-      cwd: z.optional(text),
-    })
-    .check(
-      z.refine(
-        ({ sessionId, resumeSessionId }) => sessionId === undefined || resumeSessionId === undefined,
-        'takes sessionId or resumeSessionId, not both',
-      ),
-    )
+  const text = string().check(minLength(1))
+  const count = int().check(positive())
+  const agent = strictObject({
+    id: text,
+    sessionId: optional(text),
+    resumeSessionId: optional(text),
+    provider: optional(text),
+    model: optional(text),
+    maxTokens: optional(count),
+    cwd: optional(text),
+  }).check(
+    refine(
+      ({ sessionId, resumeSessionId }) => sessionId === undefined || resumeSessionId === undefined,
+      'takes sessionId or resumeSessionId, not both',
+    ),
+  )
   const ids = (agents: readonly ConfiguredAgent[]): string[] =>
     agents.flatMap(({ sessionId = [], resumeSessionId = [] }) => [sessionId, resumeSessionId]).flat()
-  const agents = z
-    .array(agent)
-    .check(
-      z.refine(
-        list => new Set(ids(list as ConfiguredAgent[])).size === ids(list as ConfiguredAgent[]).length,
-        'name one session twice',
-      ),
-    )
-  return z.prefault(
-    z.strictObject({
-      agents: z._default(agents, []),
-      maxParallelToolCalls: z._default(count, 10),
+  const agents = array(agent).check(
+    refine(
+      list => new Set(ids(list as ConfiguredAgent[])).size === ids(list as ConfiguredAgent[]).length,
+      'name one session twice',
+    ),
+  )
+  return prefault(
+    strictObject({
+      agents: _default(agents, []),
+      maxParallelToolCalls: _default(count, 10),
     }),
     {},
   )

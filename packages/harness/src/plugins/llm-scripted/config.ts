@@ -1,4 +1,21 @@
-import { z } from 'zod/mini'
+import {
+  _default,
+  array,
+  custom,
+  json,
+  literal,
+  minLength,
+  optional,
+  pipe,
+  prefault,
+  record,
+  refine,
+  strictObject,
+  string,
+  transform,
+  union,
+  unknown,
+} from 'zod/mini'
 import type { LlmFailure } from '@dsh/protocol'
 import type { ConfigSchema } from '../../kernel/index.ts'
 import { ScriptedAdapter } from './adapter.ts'
@@ -38,16 +55,14 @@ export function configSchema(): Schema {
 function createSchema() {
   const isAdapter = (value: unknown): boolean =>
     typeof (value as { stream?: unknown } | null)?.stream === 'function'
-  const written = z
-    .strictObject({
-      provider: z._default(z.string().check(z.minLength(1)), 'scripted'),
-      script: z.optional(z.array(entrySchema())),
-      adapter: z.optional(z.custom<ScriptedAdapter>(isAdapter, 'has no stream method')),
-    })
-    .check(z.refine(({ script, adapter }) => !(script && adapter), 'takes a script or an adapter, not both'))
-  return z.pipe(
-    z.prefault(written, {}),
-    z.transform(({ provider, script, adapter }): CheckedConfig => ({
+  const written = strictObject({
+    provider: _default(string().check(minLength(1)), 'scripted'),
+    script: optional(array(entrySchema())),
+    adapter: optional(custom<ScriptedAdapter>(isAdapter, 'has no stream method')),
+  }).check(refine(({ script, adapter }) => !(script && adapter), 'takes a script or an adapter, not both'))
+  return pipe(
+    prefault(written, {}),
+    transform(({ provider, script, adapter }): CheckedConfig => ({
       provider,
       adapter: adapter ?? new ScriptedAdapter(script),
     })),
@@ -56,22 +71,22 @@ function createSchema() {
 
 function entrySchema() {
   const isAnswer = (value: unknown): boolean => typeof value === 'function' || Array.isArray(value)
-  const call = z.strictObject({ name: z.string(), args: z.json(), id: z.optional(z.string()) })
-  const failure = z.strictObject({ fail: z.string(), facts: z.optional(z.record(z.string(), z.unknown())) })
-  return z.union([
-    z.literal('hang'),
-    z.custom<ScriptEntry>(isAnswer),
-    z.pipe(
-      z.strictObject({ text: z.string() }),
-      z.transform(written => text(written.text)),
+  const call = strictObject({ name: string(), args: json(), id: optional(string()) })
+  const failure = strictObject({ fail: string(), facts: optional(record(string(), unknown())) })
+  return union([
+    literal('hang'),
+    custom<ScriptEntry>(isAnswer),
+    pipe(
+      strictObject({ text: string() }),
+      transform(written => text(written.text)),
     ),
-    z.pipe(
-      z.strictObject({ toolCalls: z.array(call) }),
-      z.transform(written => toolCalls(written.toolCalls as readonly ScriptedCall[])),
+    pipe(
+      strictObject({ toolCalls: array(call) }),
+      transform(written => toolCalls(written.toolCalls as readonly ScriptedCall[])),
     ),
-    z.pipe(
+    pipe(
       failure,
-      z.transform(written => fail(written.fail, written.facts)),
+      transform(written => fail(written.fail, written.facts)),
     ),
   ])
 }

@@ -1,6 +1,6 @@
 /** Sessions as files: `<root>/<project>/<id>/log.jsonl.zst`, one writer each. `zstdcat log.jsonl.zst | jq` shows one. */
 import { resolve } from 'node:path'
-import { z } from 'zod/mini'
+import { _default, gte, int, lte, minLength, object, string } from 'zod/mini'
 import type { ConfigSchema, Context, PluginObject } from '../../kernel/index.ts'
 import { mountPersistence } from '../persistence/index.ts'
 import { createLocalProcesses, localFileSystem } from './local.ts'
@@ -20,10 +20,10 @@ type CheckedConfig = Required<StoreJsonlConfig>
 let schema: ConfigSchema<StoreJsonlConfig, CheckedConfig> | undefined
 
 function configSchema(): ConfigSchema<StoreJsonlConfig, CheckedConfig> {
-  const delay = z.int().check(z.gte(1), z.lte(2 ** 31 - 1))
-  schema ??= z.object({
-    root: z.string().check(z.minLength(1)),
-    writeBatchMaxDelayMs: z._default(delay, 200),
+  const delay = int().check(gte(1), lte(2 ** 31 - 1))
+  schema ??= object({
+    root: string().check(minLength(1)),
+    writeBatchMaxDelayMs: _default(delay, 200),
   }) as unknown as ConfigSchema<StoreJsonlConfig, CheckedConfig>
   return schema
 }
