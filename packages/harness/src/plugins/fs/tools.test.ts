@@ -391,6 +391,20 @@ test('relative paths start at the folder of the session', async () => {
   assert.equal(world.text('sub/a'), 'two')
 })
 
+test('what a result put aside is read by its name, from the own session alone', async () => {
+  await using world = await setup()
+  const { sha256 } = await world.agent.session.artifacts.put(Buffer.from('one\ntwo\nthree'), 'text/plain')
+  const path = `artifact:${sha256}`
+  const { text, result } = await world.call('read', { file_path: path, offset: 2, limit: 1 })
+  assert.equal(
+    text,
+    `<path>${path}</path>\n<type>file</type>\n<content>\n2: two\n\n(lines 2-2 of 3; next offset 3)\n</content>`,
+  )
+  assert.deepEqual(result.meta, { path, offset: 2, lines: 1, totalLines: 3, lang: '' })
+  const other = await world.agentIn(world.dir)
+  assert.equal((await world.read(path, other)).text, `Error: no artifact ${sha256} in this session`)
+})
+
 test('a cancelled call touches nothing', async () => {
   await using world = await setup()
   const signal = AbortSignal.abort()

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
 import { access, stat } from 'node:fs/promises'
 import { delimiter, isAbsolute, join, sep } from 'node:path'
-import { _default, array, object, optional, prefault, record, string } from 'zod/mini'
+import { _default, array, custom, prefault, strictObject, string } from 'zod/mini'
 import type { input } from 'zod/mini'
 import type { Context, PluginObject } from '../../kernel/index.ts'
 import { childEnvironment } from './environment.ts'
@@ -43,6 +43,10 @@ export class LocalSubprocess implements Subprocess {
 
   constructor({ env, pass }: SubprocessConfig) {
     this.#environment = childEnvironment(env, pass)
+  }
+
+  get env(): Readonly<Record<string, string>> {
+    return this.#environment.env
   }
 
   get withheldNames(): readonly string[] {
@@ -127,8 +131,9 @@ export class LocalSubprocess implements Subprocess {
 
 const schema = () =>
   prefault(
-    object({
-      env: _default(record(string(), optional(string())), () => process.env),
+    strictObject({
+      // `process.env` is no plain object.
+      env: _default(custom<Environment>(isRecord), () => process.env),
       pass: _default(array(string()), []),
     }),
     {},
@@ -151,6 +156,10 @@ export const subprocess: PluginObject<input<ReturnType<typeof schema>>, Subproce
     }, 'processes')
     ctx.provide('subprocess', service)
   },
+}
+
+function isRecord(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function assertSpec({ argv, graceMs, drainMs }: SpawnSpec): void {

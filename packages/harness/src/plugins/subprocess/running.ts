@@ -3,7 +3,7 @@ import type { Readable, Writable } from 'node:stream'
 import { OutputCapture } from './capture.ts'
 import type { CaptureSpec, LiveProcess, ProcessExit, SpawnSpec, SubprocessHandle } from './service.ts'
 import { findTree, signalAll, trySignal } from './tree.ts'
-import type { SendSignal, TreeRoot } from './tree.ts'
+import type { SendSignal } from './tree.ts'
 
 export interface RunningSurroundings {
   /** `NAME=value` that only this tree carries in its environment. */
@@ -19,7 +19,7 @@ const longestPollMs = 120
 const killPatienceMs = 1000
 
 /** One spawned program with the tree of processes that grows from it. */
-export class RunningProcess implements SubprocessHandle, TreeRoot {
+export class RunningProcess implements SubprocessHandle {
   readonly pid: number
   readonly stdin: Writable | undefined
   readonly stdout: Readable | undefined
@@ -61,7 +61,7 @@ export class RunningProcess implements SubprocessHandle, TreeRoot {
     this.#feed(spec.stdin)
   }
 
-  isReaped(): boolean {
+  get hasExited(): boolean {
     return this.#isReaped
   }
 
@@ -88,7 +88,6 @@ export class RunningProcess implements SubprocessHandle, TreeRoot {
     return this.#tree().map(({ pid, startTime, command }) => ({ pid, startTime, command }))
   }
 
-  /** Whether the group is still there: one system call. A process that left the group does not count. */
   hasGroup(): boolean {
     return !this.#isGone && this.pid > 0 && trySignal(-this.pid, 0, this.#around.send)
   }

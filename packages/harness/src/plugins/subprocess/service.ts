@@ -70,14 +70,18 @@ export interface SubprocessHandle {
     readonly stdout: CapturedOutput | undefined
     readonly stderr: CapturedOutput | undefined
   }
+  /** The program itself has ended, whatever still holds its pipes. */
+  readonly hasExited: boolean
   /** Settles when the program ended and its captured pipes are read out or given up. Rejects where it never started. */
   readonly done: Promise<ProcessExit>
   /** Asks the whole tree to end, then ends it. Never signals a process that is not of the tree. */
   terminate(): void
   /** True when nothing of the tree lives any more, false when `signal` aborts before. */
   waitForExit(signal?: AbortSignal): Promise<boolean>
-  /** What of the tree lives now, the program itself included. */
+  /** What of the tree lives now, the program itself included. Looks at every process of the system. */
   survivors(): readonly LiveProcess[]
+  /** Whether the process group is still there. Costs one system call; what left the group does not count. */
+  hasGroup(): boolean
 }
 
 /** The processes of the execution world. Knows no defaults: whoever spawns states everything. */
@@ -89,6 +93,8 @@ export interface Subprocess {
   ): Promise<string>
   /** Throws the reason of a signal that has aborted already; what else goes wrong rejects `done`. */
   spawn(spec: SpawnSpec): SubprocessHandle
+  /** What every process gets. */
+  readonly env: Readonly<Record<string, string>>
   /** Names of variables that processes do not get, in code-unit order. */
   readonly withheldNames: readonly string[]
 }

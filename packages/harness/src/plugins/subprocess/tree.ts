@@ -3,11 +3,10 @@ import type { TableEntry } from './process-table.ts'
 
 export type SendSignal = (pid: number, signal: NodeJS.Signals | 0) => void
 
-/** The process a tree grew from, leader of its own group and session. */
+/** The process a tree grew from, leader of its own group and session. After its end the number may be another's. */
 export interface TreeRoot {
   readonly pid: number
-  /** The number may belong to somebody else by now. */
-  isReaped(): boolean
+  readonly hasExited: boolean
 }
 
 /**
@@ -19,7 +18,7 @@ export interface TreeRoot {
 export function findTree(roots: readonly TreeRoot[], marker: string): readonly TableEntry[] {
   const table = processTable()
   const running = new Set(table.map(entry => entry.pid))
-  const own = new Set(roots.filter(root => !root.isReaped() || !running.has(root.pid)).map(root => root.pid))
+  const own = new Set(roots.filter(root => !root.hasExited || !running.has(root.pid)).map(root => root.pid))
   const found = new Map<number, TableEntry>()
   for (const entry of table) {
     if (own.has(entry.group) || own.has(entry.session) || startedWith(entry.pid, marker))

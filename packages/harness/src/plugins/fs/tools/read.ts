@@ -2,7 +2,7 @@ import { defineTool, ToolArgsError } from '../../../core/tools/index.ts'
 import type { ToolDefinition, ToolRunContext } from '../../../core/tools/index.ts'
 import type { Context } from '../../../kernel/index.ts'
 import { FsError } from '../errors.ts'
-import { fileMeta, isRecord, readFileMeta } from '../observed.ts'
+import { fileMeta, isRecord } from '../observed.ts'
 import type { FsDirEntry, FsInfo, FsTarget } from '../service.ts'
 import { missingText } from '../suggest.ts'
 import { WindowReader } from '../window.ts'
@@ -21,6 +21,8 @@ export interface ReadConfig {
 }
 
 export const readSection = 'Read a file before you change it. Read long files in parts: offset, limit.'
+
+const artifactName = /^artifact:([0-9a-f]{64})$/
 
 const description = 'Read a text file as numbered lines ("12: text"), or list a folder.'
 
@@ -58,13 +60,19 @@ export function readTool(ctx: Context, config: ReadConfig): ToolDefinition {
         },
         totalLines: { type: 'integer', required: true },
         capped: { type: 'boolean', required: true },
-        key: { type: 'string', required: true },
-        version: { type: 'string', required: true },
+        seen: {
+          type: 'object',
+          additionalProperties: false,
+          properties: {
+            key: { type: 'string', required: true },
+            version: { type: 'string', required: true },
+          },
+        },
       },
       render: (_args, value) => renderRead(value),
-      presentationMeta: (_args, { path, key, version, offset, lines, totalLines }) => ({
+      presentationMeta: (_args, { path, seen, offset, lines, totalLines }) => ({
         path,
-        seen: { key, version },
+        ...(seen && { seen }),
         offset,
         lines: lines.length,
         totalLines,
@@ -74,29 +82,34 @@ export function readTool(ctx: Context, config: ReadConfig): ToolDefinition {
     isConcurrencySafe: () => true,
     presentCall: ({ file_path }) => ({ card: 'read', title: file_path }),
     presentResult(_args, { meta }) {
-      const file = readFileMeta(meta)
-      if (file === undefined || !isRecord(meta)) return undefined
-      const { offset, lines, totalLines, lang } = meta
-      if (![offset, lines, totalLines].every(Number.isInteger) || typeof lang !== 'string') return undefined
-      const data = { path: file.path, offset, lines, totalLines, lang } as Record<string, number | string>
-      return { card: 'read', title: file.path, data }
+      if (!isRecord(meta)) return undefined
+      const { path, offset, lines, totalLines, lang } = meta
+      if (typeof path !== 'string' || typeof lang !== 'string') return undefined
+      if (![offset, lines, totalLines].every(Number.isInteger)) return undefined
+      const data = { path, offset, lines, totalLines, lang } as Record<string, number | string>
+      return { card: 'read', title: path, data }
     },
     async execute({ file_path, offset: from, limit }, exec) {
       const offset = positive('offset', from || 1)
-      const wanted = Math.min(positive('limit', limit ?? config.readLimit), config.readLimit)
+      const most = Math.min(positive('limit', limit ?? config.readLimit), config.readLimit)
+      const wanted = { config, offset, limit: most, exec }
+      const kept = await readArtifact(file_path, wanted)
+      if (kept !== undefined) return { type: 'file' as const, path: file_path, ...facts(file_path, offset, kept) }
       const target = await resolveArgument(ctx, file_path, exec)
-      const { type, info, window } = await see(ctx, target, { config, offset, limit: wanted, exec })
-      const { lines, totalLines, isCapped } = window
-      if (lines.length === 0 && offset > 1)
-        throw new FsError(
-          'FS_OUT_OF_RANGE',
-          `${target.displayPath} has ${totalLines} lines, none from ${offset}`,
-        )
+      const { type, info, window } = await see(ctx, target, wanted)
       const { path, seen } = fileMeta(target, info.version)
+      const told = facts(path, offset, window)
       ctx.veto('fs/observed', target, { kind: 'present', version: info.version }, exec)
-      return { type, path, offset, lines, totalLines, capped: isCapped, ...seen }
+      return { type, path, ...told, seen }
     },
   })
+}
+
+/** Throws FS_OUT_OF_RANGE for a window that begins behind the text. */
+function facts(path: string, offset: number, { lines, totalLines, isCapped }: TextWindow) {
+  if (lines.length === 0 && offset > 1)
+    throw new FsError('FS_OUT_OF_RANGE', `${path} has ${totalLines} lines, none from ${offset}`)
+  return { offset, lines, totalLines, capped: isCapped }
 }
 
 function positive(name: string, value: number): number {
@@ -111,9 +124,20 @@ interface Wanted {
   readonly exec: ToolRunContext
 }
 
+/** What was too long for a result is read by the name that the result gave it. */
+async function readArtifact(path: string, wanted: Wanted): Promise<TextWindow | undefined> {
+  const [, sha256] = artifactName.exec(path) ?? []
+  if (sha256 === undefined) return undefined
+  const bytes = await wanted.exec.agent?.session.artifacts.get(sha256)
+  if (bytes === undefined) throw new FsError('FS_NOT_FOUND', `no artifact ${sha256} in this session`)
+  const reader = windowFor(wanted)
+  reader.push(Buffer.from(bytes).toString('utf8'))
+  return reader.end()
+}
+
 /** The version is taken before the content is read: what changes in between shows as changed later. */
 async function see(ctx: Context, target: FsTarget, wanted: Wanted): Promise<Seen> {
-  const { config, offset, limit, exec } = wanted
+  const { config, exec } = wanted
   const { signal } = exec
   const info = await ctx.fs.stat(target, signal)
   if (info === undefined) {
@@ -121,12 +145,7 @@ async function see(ctx: Context, target: FsTarget, wanted: Wanted): Promise<Seen
     throw new FsError('FS_NOT_FOUND', await missingText(ctx.fs, target, { signal }))
   }
   if (info.type === 'other') throw new FsError('FS_NOT_REGULAR_FILE', `${target.displayPath} is not a file`)
-  const reader = new WindowReader({
-    offset,
-    limit,
-    maxLineLength: config.readMaxLineLength,
-    maxBytes: config.readMaxBytes,
-  })
+  const reader = windowFor(wanted)
   if (info.type === 'directory') {
     for (const entry of await ctx.fs.listDir(target, signal)) reader.push(`${entryName(entry)}\n`)
     return { type: 'directory', info, window: reader.end() }
@@ -134,6 +153,11 @@ async function see(ctx: Context, target: FsTarget, wanted: Wanted): Promise<Seen
   if ((info.size ?? 0) < config.readStreamMinSize) reader.push(await ctx.fs.readText(target, signal))
   else for await (const piece of await ctx.fs.streamText(target, signal)) reader.push(piece)
   return { type: 'file', info, window: reader.end() }
+}
+
+function windowFor({ config, offset, limit }: Wanted): WindowReader {
+  const { readMaxLineLength: maxLineLength, readMaxBytes: maxBytes } = config
+  return new WindowReader({ offset, limit, maxLineLength, maxBytes })
 }
 
 /** A name may hold line ends; here it is one line. */

@@ -1,0 +1,61 @@
+/** What a command came to, as a program or a surface reads it; the outputs are as a model sees them. */
+export interface ShownResult {
+  readonly stdout: string
+  readonly stderr: string
+  readonly exitCode: number | null
+  readonly signal: string | null
+  readonly timedOut: boolean
+  readonly timeoutMs: number
+  readonly shell: 'bash' | 'sh'
+  readonly survivors: readonly { readonly pid: number; readonly command: string }[]
+}
+
+const maxSurvivors = 5
+
+/** What a model reads of a command: its output, then in brackets what the shell does not print. */
+export function renderBash(result: ShownResult): string {
+  const { stdout, stderr, survivors } = result
+  const printed = [
+    ...(stdout === '' ? [] : [withoutLastEnd(stdout)]),
+    ...(stderr === '' ? [] : [`[stderr]\n${withoutLastEnd(stderr)}`]),
+  ]
+  const notes = [
+    ...(printed.length === 0 ? ['(no output)'] : []),
+    ...(result.shell === 'sh' ? ['[there is no bash; sh ran this]'] : []),
+    ...(survivors.length === 0 ? [] : [`[still running: ${nameSurvivors(survivors)}]`]),
+    ...(result.timedOut ? [`[timed out after ${result.timeoutMs} ms]`] : []),
+    ...exitNote(result),
+  ]
+  return [...printed, ...notes].join('\n')
+}
+
+/** Both ends of an output with a word of what is missing between them. */
+export function joinEnds(
+  {
+    head,
+    tail,
+    omittedBytes,
+  }: { readonly head: string; readonly tail: string; readonly omittedBytes: number },
+  artifact: string | undefined,
+): string {
+  if (omittedBytes === 0) return head
+  const where = artifact === undefined ? '' : `; read artifact:${artifact} for more`
+  return `${head}\n[… ${omittedBytes} bytes left out${where} …]\n${tail}`
+}
+
+function exitNote({ exitCode, signal }: ShownResult): string[] {
+  if (signal !== null) return [`[killed by signal: ${signal}]`]
+  return exitCode === 0 ? [] : [`[exit code: ${exitCode}]`]
+}
+
+function nameSurvivors(survivors: ShownResult['survivors']): string {
+  const named = survivors.flatMap(({ pid, command }, index) =>
+    index < maxSurvivors ? [`${pid} ${command}`] : [],
+  )
+  const more = survivors.length - named.length
+  return named.join(', ') + (more > 0 ? ` and ${more} more` : '')
+}
+
+function withoutLastEnd(text: string): string {
+  return text.replace(/\n$/, '')
+}

@@ -1,0 +1,67 @@
+import type { CallId } from '@dsh/protocol'
+import type { Agent } from '../../core/agent/index.ts'
+import type { Emit } from '../../kernel/index.ts'
+import type { CapturedOutput, LiveProcess } from '../subprocess/index.ts'
+
+export type BashStream = 'stdout' | 'stderr'
+
+export interface BashRequest {
+  readonly command: string
+  /** Absolute. Default: the configured folder. */
+  readonly workdir?: string
+  /** Milliseconds; more than the configured maximum is the maximum. Throws a RangeError unless positive. */
+  readonly timeoutMs?: number
+}
+
+export interface BashSpec extends Required<BashRequest> {
+  readonly signal?: AbortSignal | undefined
+  /** Sees the output when it comes, in whole characters and without terminal sequences. */
+  readonly onOutput?: (stream: BashStream, text: string) => void
+}
+
+export interface BashResult {
+  readonly exitCode: number | null
+  readonly signal: NodeJS.Signals | null
+  /** Whether it was ended for the time it took, or because it was cancelled: whichever came first. */
+  readonly timedOut: boolean
+  readonly aborted: boolean
+  readonly timeoutMs: number
+  readonly durationMs: number
+  readonly stdout: CapturedOutput
+  readonly stderr: CapturedOutput
+  /** What the command started and left running. */
+  readonly survivors: readonly LiveProcess[]
+  /** `sh` where there is no bash. */
+  readonly shell: 'bash' | 'sh'
+}
+
+/** Runs commands in a shell, each in a fresh one. */
+export interface Bash {
+  /** Fills in what is missing. */
+  resolve(request: BashRequest): BashSpec
+  /** Rejects only where no shell could be started; whatever the command does is a result. */
+  run(spec: BashSpec): Promise<BashResult>
+}
+
+declare module '../../kernel/index.ts' {
+  interface Services {
+    bash: Bash
+  }
+
+  interface Events {
+    /**
+     * A command of a tool call printed something; lives on no log. `text` holds no terminal sequences, but carriage
+     * returns where a line is drawn anew. Of a flood only a part is told, and that says so.
+     */
+    'bash/output': Emit<
+      [
+        {
+          readonly agent: Agent | undefined
+          readonly callId: CallId
+          readonly stream: BashStream
+          readonly text: string
+        },
+      ]
+    >
+  }
+}
