@@ -1,4 +1,3 @@
-import type { JsonValue } from '@dsh/protocol'
 import { adopt } from '../../kernel/index.ts'
 import { compileCheck } from './check.ts'
 import type { Check } from './check.ts'

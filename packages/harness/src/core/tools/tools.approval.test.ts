@@ -114,3 +114,29 @@ test('a guard refuses what a person allowed', async () => {
   assert.equal(result.isError && result.error.message, 'plan mode')
   assert.equal(ran(), 0)
 })
+
+test('two calls that are asked for at once get each their own answer, in any order', async () => {
+  const answers: ((outcome: ApprovalOutcome) => void)[] = []
+  const { asked, run, ran } = setup(
+    () => new Promise(resolve => answers.push(outcome => resolve({ outcome }))),
+  )
+  const running = [run(agent), run(agent)]
+  await new Promise(setImmediate)
+  assert.equal(asked.length, 2)
+  answers[1]?.('allowed-once')
+  answers[0]?.('rejected')
+  assert.deepEqual(
+    (await Promise.all(running)).map(result => result.isError),
+    [true, false],
+  )
+  assert.equal(ran(), 1)
+})
+
+test('what a person is shown is the very thing that runs', async () => {
+  const { ctx, asked, run } = setup(answering('allowed-once'))
+  let executed: unknown
+  ctx.on('tools/execute', (exec, next) => ((executed = exec.arguments), next()))
+  await run(agent)
+  assert.equal(asked[0]?.arguments, executed)
+  assert.ok(Object.isFrozen(executed))
+})
