@@ -372,3 +372,27 @@ test('words of a former format are refused', () => {
     )
     .throws({ code: 'INVALID_EVENT', message: 'event "request/header": reason "fallback" is not known' })
 })
+
+test('types and keys named like members of Object are ordinary ones', () => {
+  const data: unknown = JSON.parse('{"__proto__": {"a": 1}, "constructor": 2}')
+  const { session } = given().when(log => {
+    for (const type of ['__proto__', 'constructor', 'toString']) untyped(log)(type, data)
+  })
+  assert.deepEqual(
+    session.events.map(event => [event.type, JSON.stringify(event.data)]),
+    ['__proto__', 'constructor', 'toString'].map(type => [type, JSON.stringify(data)]),
+  )
+  assert.equal(session.last('toString' as never), session.at(2))
+  assert.equal(session.last('valueOf' as never), undefined)
+})
+
+test('the compiler asks for the place of a surface event, and only of one', () => {
+  const write = (session: Session): void => {
+    // @ts-expect-error -- a surface event without its place
+    session.append('user/message', userFact('hi'))
+    // @ts-expect-error -- a place for an event that has none
+    session.append('turn/start', { turn: 1 }, { surfaceOp: 'append' })
+    session.append('turn/start', { turn: 1 }, { ignorable: true })
+  }
+  given().when(write).throws({ code: 'INVALID_EVENT', message: 'event "user/message": surfaceOp is missing' })
+})

@@ -1,6 +1,7 @@
 /** Append-only logs of events and what follows from them: folds, the model's view, repair, forks, and who is live. */
 export * from './bus.ts'
 export * from './persistence.ts'
+export { adopt as snapshotJsonValue, isJsonValue } from '../../kernel/index.ts'
 export { SessionArtifacts } from './artifacts.ts'
 export type { ArtifactBacking, ArtifactRef, ArtifactStore } from './artifacts.ts'
 export { SessionError, SessionForkError, SessionFormatUnsupportedError } from './errors.ts'
