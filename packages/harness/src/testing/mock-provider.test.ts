@@ -164,7 +164,7 @@ test('the ledger counts a shared beginning as read from the cache', async t => {
     outputTokens: 3,
     reasoningTokens: 2,
   })
-  assert.deepEqual([second?.cacheReadTokens, second?.inputTokens], [256, 12])
+  assert.deepEqual([second?.cacheReadTokens, second?.inputTokens], [256, 11])
   assert.equal(third?.cacheReadTokens, 0)
   assert.equal(provider.ledger.total.outputTokens, 9)
 })
