@@ -330,3 +330,53 @@ test('only a tool that succeeded concludes the turn', async () => {
   await finish()
   assert.equal(adapter.requests.length, 2)
 })
+
+test('a failure after finished tools is tried again in its step, and no tool runs twice', async () => {
+  const { ctx, agent, finish } = await setup(
+    toolCall('mark', {}),
+    fail('RATE_LIMIT'),
+    fail('RATE_LIMIT'),
+    text('Done'),
+  )
+  let marks = 0
+  ctx.tools.register(
+    defineTool({ name: 'mark', description: 'Marks.', parameters: {}, execute: () => `mark ${++marks}` }),
+  )
+  ctx.on('agent/request-error', async () => ({ kind: 'retry' }))
+  agent.followup(say('a'))
+  assert.equal(await finish(), 'sp ts sp ss um rh rc ch am tc tr se ss ch am se te:completed')
+  assert.equal(marks, 1)
+})
+
+test('a call in an attempt that broke off is not run, its repetition is', async () => {
+  const call = toolCall('greet', { name: 'Rex' }, 'call-1')
+  const { agent, ctx, finish } = await setup(
+    [...call.slice(0, -1), ...fail('STREAM_CLOSED')],
+    call,
+    text('Done'),
+  )
+  ctx.on('agent/request-error', async () => ({ kind: 'retry' }))
+  agent.followup(say('a'))
+  assert.equal(await finish(), 'sp ts sp ss um rh rc ch am tc tr se ss ch am se te:completed')
+  assert.equal(eventsOf(agent, 'tool/call').length, 1)
+})
+
+test('a history that was replaced between two steps is what the next request holds', async () => {
+  const { ctx, adapter, agent, finish } = await setup(toolCall('greet', { name: 'Rex' }), text('Done'))
+  ctx.on('agent/pre-step', async ({ step }, next) => {
+    if (step === 2) {
+      const nodes = agent.session.surface.nodes.slice(0, 3)
+      const [start = 0, , end = 0] = nodes
+      agent.session.append('user/message', say('summary'), {
+        surfaceOp: { op: 'replace', start, end },
+        sourceEventSeqs: nodes,
+      })
+    }
+    return next()
+  })
+  agent.followup(say('a'))
+  assert.equal(await finish(), 'sp ts sp ss um rh rc ch am tc tr se um ss ch am se te:completed')
+  assert.deepEqual(adapter.requests[1]?.messages.map(wordsOf), ['summary'])
+  assert.equal(agent.session.surface.replaceGeneration, 1)
+  assert.equal(wordsOf(eventsOf(agent, 'user/message')[0]?.data ?? say('')), 'a')
+})
