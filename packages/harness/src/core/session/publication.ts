@@ -75,6 +75,11 @@ export class Publication<Id, Value> {
     if (entry?.isLeaving === true) this.#leave(entry)
   }
 
+  /** The end of the publication itself: everything leaves, the last that entered first. */
+  leaveAll(): void {
+    for (const entry of [...this.#entries.values()].reverse()) this.#leave(entry)
+  }
+
   #find(value: Value): Entry<Value> | undefined {
     const entry = this.#entries.get(this.#hooks.idOf(value))
     return entry?.value === value ? entry : undefined

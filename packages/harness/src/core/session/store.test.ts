@@ -111,6 +111,24 @@ test('a session is in one store at a time', async () => {
   assert.deepEqual([one.heard, other.heard], [[], ['turn/start s']])
 })
 
+test('the end of a store is the end of all that live in it, the last first', async () => {
+  const ctx = new Context()
+  const store = ctx.plugin(SessionStore)
+  await store
+  const heard: string[] = []
+  ctx.on('session/disposed', session => {
+    heard.push(session.id)
+  })
+  const first = ctx.sessions.create(SessionId('first'))
+  ctx.sessions.create(SessionId('second'))
+  ctx.sessions.enter(ctx.sessions.prepare(SessionId('silent')))
+  await store.dispose()
+  assert.deepEqual(heard, ['second', 'first'])
+  await ctx.plugin(SessionStore)
+  ctx.sessions.enter(first)
+  assert.equal(ctx.sessions.get(first.id), first)
+})
+
 test('leaving twice, or after the id was taken again, changes nothing', async () => {
   const { ctx, heard } = await setup()
   const old = ctx.sessions.prepare(s)
@@ -281,12 +299,11 @@ test('listeners in a scope hear of the sessions of that scope alone', async () =
 test('a preparation is given back once', () => {
   let released = 0
   const session = Session.create(s)
-  {
-    using preparation = createPreparation(session, () => void released++, ['mended'])
-    assert.equal(preparation.session, session)
-    assert.deepEqual(preparation.notices, ['mended'])
-    preparation[Symbol.dispose]()
-  }
+  const preparation = createPreparation(session, () => void released++, ['mended'])
+  assert.equal(preparation.session, session)
+  assert.deepEqual(preparation.notices, ['mended'])
+  preparation[Symbol.dispose]()
+  preparation[Symbol.dispose]()
   assert.equal(released, 1)
 })
 

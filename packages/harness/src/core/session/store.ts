@@ -49,6 +49,7 @@ export class SessionStore extends Service {
       isBusy: session => session.isBusy,
       duplicate: id => new SessionError('SESSION_ALREADY_EXISTS', `session "${id}" exists already`),
     })
+    ctx.effect(() => () => this.publication.leaveAll(), 'live sessions')
   }
 
   /** Says what events of a type hold, for as long as the caller is there. Throws DUPLICATE_EVENT_TYPE. */
