@@ -6,7 +6,7 @@ export interface LineStyle {
   readonly color: boolean
 }
 
-const shownOutput = 5
+const shownOutput = 8
 
 /** An entry as lines for a person, ended by a line break; nothing in them acts on a terminal. */
 export function linesOf(entry: Entry, style: LineStyle): string {

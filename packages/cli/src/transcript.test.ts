@@ -13,7 +13,8 @@ type Part = readonly [type: string, data: object]
 /** The events `parts` name, numbered, one every 100 ms. */
 function log(...parts: readonly Part[]): SessionEvent[] {
   return parts.map(
-    ([type, data], seq) => ({ type, seq, time: 1000 + seq * 100, data }) as unknown as SessionEvent,
+    ([type, data], seq) =>
+      ({ type, seq, time: 1000 + seq * 100, data, surfaceOp: 'append' }) as unknown as SessionEvent,
   )
 }
 
@@ -37,7 +38,7 @@ const call = (name: string, args: unknown): Part => [
   'tool/call',
   { ...place, callId, name, arguments: typeof args === 'string' ? args : JSON.stringify(args) },
 ]
-const result = (words: string, error?: string): Part => [
+const result = (words: string, error?: string, meta?: object): Part => [
   'tool/result',
   {
     ...place,
@@ -52,6 +53,7 @@ const result = (words: string, error?: string): Part => [
       },
     ),
     ...(error === undefined ? {} : { error: { name: 'ToolError', code: error } }),
+    ...(meta === undefined ? {} : { meta }),
   },
 ]
 const usage = (inputTokens: number, outputTokens: number): Part => [
@@ -101,20 +103,28 @@ test('a session reads as prompts, answers and one line per call', () => {
 })
 
 test('a command shows how it ended and the last lines it printed', () => {
-  const output = ['1', '2', '3', '4', '', '5', '6', '[exit code: 7]'].join('\n')
+  const ran = (words: string, meta: object): string =>
+    shown(
+      call('bash', { command: 'make\n  all' }),
+      result(words, undefined, { signal: null, timedOut: false, ...meta }),
+    )
+  const output = ['0', '1', '2', '3', '4', '', '5', '6', '7', '8', '[exit code: 7]'].join('\n')
   assert.equal(
-    shown(call('bash', { command: 'make\n  all' }), result(output)),
-    '● bash make ⏎ all (100 ms, exit 7)\n  │ 2\n  │ 3\n  │ 4\n  │ 5\n  │ 6\n',
+    ran(output, { exitCode: 7 }),
+    '● bash make ⏎ all (100 ms, exit 7)\n  │ 1\n  │ 2\n  │ 3\n  │ 4\n  │ 5\n  │ 6\n  │ 7\n  │ 8\n',
   )
-  assert.equal(
-    shown(call('bash', { command: 'true' }), result('ok')),
-    '● bash true (100 ms, exit 0)\n  │ ok\n',
-  )
-  assert.match(
-    shown(call('bash', { command: 'x' }), result('[killed by signal: SIGSEGV]')),
-    /, killed by SIGSEGV\)\n/,
-  )
-  assert.match(shown(call('bash', { command: 'x' }), result('[timed out after 100ms]')), /, timed out\)\n/)
+  assert.equal(ran('ok', { exitCode: 0 }), '● bash make ⏎ all (100 ms, exit 0)\n  │ ok\n')
+  assert.match(ran('', { exitCode: null, signal: 'SIGSEGV' }), /, killed by SIGSEGV\)\n/)
+  assert.match(ran('', { exitCode: null, signal: 'SIGTERM', timedOut: true }), /, timed out\)\n/)
+})
+
+test('a change is told by the result, not by the name of the tool', () => {
+  const seen = { key: 'k', version: 'v' }
+  const change = { operation: 'update', before: 'a', after: 'b' }
+  const edit = (meta: object): Part[] => [call('patch', { file_path: 'a' }), result('ok', undefined, meta)]
+  assert.equal(shown(...edit({ path: '/work/b', seen, change })), '● patch a (100 ms) → b\n')
+  assert.equal(shown(...edit({ path: '/work/a', seen, change })), '● patch a (100 ms)\n')
+  assert.equal(shown(...edit({ path: '/work/b', seen })), '● patch a (100 ms)\n')
 })
 
 test('a call is timed from the moment its body starts', () => {

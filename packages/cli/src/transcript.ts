@@ -1,6 +1,7 @@
 import { isAbsolute, relative } from 'node:path'
+import { changedFiles } from '@dsh/harness/plugins/fs'
 import type {} from '@dsh/harness/plugins/retry/events'
-import type { ContentBlock, LlmFailure, SessionEvent, TurnEndReason } from '@dsh/protocol'
+import type { ContentBlock, JsonValue, LlmFailure, SessionEvent, TurnEndReason } from '@dsh/protocol'
 
 /** One thing a person is told of a session, in the order it happened. */
 export type Entry =
@@ -83,19 +84,20 @@ export class Transcript {
     }
   }
 
-  #toolEntry({ data, time }: SessionEvent<'tool/result'>): ToolEntry {
+  #toolEntry(event: SessionEvent<'tool/result'>): ToolEntry {
+    const { data, time } = event
     const [{ toolCallId, content, isError }] = data.message.content
     const call = this.#calls.get(toolCallId) ?? { name: 'tool', args: undefined, since: time }
     this.#calls.delete(toolCallId)
     const output = textOf(content)
-    const exit = call.name === 'bash' && isError !== true ? exitOf(output) : undefined
+    const exit = exitOf(data.meta)
     return {
       kind: 'tool',
       name: call.name,
       subject: this.#subjectOf(call.args),
       ms: time - call.since,
       output,
-      changed: isError === true ? [] : this.#changedBy(call.name, call.args),
+      changed: changedFiles([event]).map(({ path }) => this.shown(path)),
       ...(exit === undefined ? {} : { exit }),
       ...(isError === true ? { problem: data.error?.code ?? 'failed' } : {}),
     }
@@ -104,17 +106,13 @@ export class Transcript {
   #subjectOf(args: unknown): string {
     for (const key of subjectKeys) {
       const value = field(args, key)
-      if (value !== undefined) return key.endsWith('path') ? this.#shown(value) : value
+      if (value !== undefined) return key.endsWith('path') ? this.shown(value) : value
     }
     return ''
   }
 
-  #changedBy(name: string, args: unknown): readonly string[] {
-    const path = field(args, 'file_path')
-    return writers.has(name) && path !== undefined ? [this.#shown(path)] : []
-  }
-
-  #shown(path: string): string {
+  /** A path as a person reads it: below the session's folder without that folder. */
+  shown(path: string): string {
     if (this.#cwd === undefined || !isAbsolute(path)) return path
     const below = relative(this.#cwd, path)
     return below === '' ? '.' : below.startsWith('..') ? path : below
@@ -126,7 +124,6 @@ export function textOf(content: readonly ContentBlock[]): string {
   return content.map(block => (block.type === 'text' ? block.text : '')).join('')
 }
 
-const writers: ReadonlySet<string> = new Set(['write', 'edit'])
 const subjectKeys = ['command', 'file_path', 'pattern', 'query', 'path', 'url', 'name'] as const
 
 function field(args: unknown, key: string): string | undefined {
@@ -134,13 +131,13 @@ function field(args: unknown, key: string): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
-/** From the mark that the bash tool puts on its last line. */
-function exitOf(output: string): string {
-  const mark = /\[(?:exit code: (\d+)|killed by signal: (\w+)|timed out after \w+)\]\s*$/.exec(output)
-  if (mark === null) return 'exit 0'
-  const [, code, signal] = mark
-  if (code !== undefined) return `exit ${code}`
-  return signal === undefined ? 'timed out' : `killed by ${signal}`
+/** From what a command's result keeps for surfaces; undefined for other results. */
+function exitOf(meta: JsonValue | undefined): string | undefined {
+  if (typeof meta !== 'object' || meta === null || !('exitCode' in meta)) return undefined
+  const { exitCode, signal, timedOut } = meta as Readonly<Record<string, JsonValue>>
+  if (timedOut === true) return 'timed out'
+  if (typeof signal === 'string') return `killed by ${signal}`
+  return typeof exitCode === 'number' ? `exit ${exitCode}` : undefined
 }
 
 /** A model's arguments may be anything; what is no JSON has no fields to show. */

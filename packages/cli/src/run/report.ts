@@ -35,7 +35,7 @@ export async function tellOutcome(talk: Talk, told: Told): Promise<number> {
     sessionId: target.id,
     end: tally.end ?? { kind: 'aborted', reason: { kind: 'user' } },
     usage: tally.usage,
-    changedFiles: [...watch.changed],
+    changedFiles: watch.changedFiles,
     wasDenied: watch.wasDenied,
     stopCode: stop.exitCode,
     failure,

@@ -1,4 +1,5 @@
 import type { Context } from '@dsh/harness/kernel'
+import { changedFiles } from '@dsh/harness/plugins/fs'
 import type { SessionEvent, SessionId } from '@dsh/protocol'
 import { Tally } from '../tally.ts'
 import { Transcript } from '../transcript.ts'
@@ -14,13 +15,13 @@ interface WatchOptions {
 /** What is seen of one session's run: counted, and shown as it happens. */
 export class Watch {
   readonly tally = new Tally()
-  readonly changed = new Set<string>()
   /** Something was to be asked and nobody could answer. */
   wasDenied = false
   /** What the driver failed at last. */
   failure: unknown
   readonly #transcript: Transcript
   readonly #feed: Feed
+  readonly #changes: SessionEvent[] = []
 
   constructor(ctx: Context, id: SessionId, options: WatchOptions) {
     this.#transcript = new Transcript(options.folder)
@@ -35,11 +36,16 @@ export class Watch {
     ctx.on('persistence/notice', notice => options.tell(notice.message))
   }
 
+  /** The files that are not as they were when the run began, as far as tools tell. */
+  get changedFiles(): readonly string[] {
+    return changedFiles(this.#changes).map(({ path }) => this.#transcript.shown(path))
+  }
+
   #observe(event: SessionEvent): void {
     this.tally.observe(event)
     if (event.type === 'approval/decided' && event.data.outcome === 'unavailable') this.wasDenied = true
     const entry = this.#transcript.next(event)
-    if (entry?.kind === 'tool') for (const path of entry.changed) this.changed.add(path)
+    if (entry?.kind === 'tool' && entry.changed.length > 0) this.#changes.push(event)
     this.#feed.show(event, entry)
   }
 }

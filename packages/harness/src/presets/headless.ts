@@ -7,11 +7,13 @@ import { SessionStore } from '../core/session/index.ts'
 import type { SessionPersistence } from '../core/session/index.ts'
 import { ToolRuntime } from '../core/tools/index.ts'
 import { Context } from '../kernel/index.ts'
-import { localFs } from '../plugins/fs/index.ts'
+import { bash } from '../plugins/bash/index.ts'
+import { fs } from '../plugins/fs/index.ts'
 import { llmDemo } from '../plugins/llm-demo/index.ts'
 import { llmOpenAIChat } from '../plugins/llm-openai-chat/index.ts'
 import { retry } from '../plugins/retry/index.ts'
 import { storeJsonl } from '../plugins/store-jsonl/index.ts'
+import { subprocess } from '../plugins/subprocess/index.ts'
 
 export interface HeadlessOptions {
   /** Where sessions are kept. */
@@ -31,7 +33,9 @@ export async function headless({ home, env }: HeadlessOptions): Promise<Context>
   await ctx.plugin(AgentLoop, {})
   await ctx.plugin(retry)
   await ctx.plugin(storeJsonl, { root: sessionsIn(home) })
-  await ctx.plugin(localFs)
+  await ctx.plugin(fs)
+  await ctx.plugin(subprocess, { env })
+  await ctx.plugin(bash)
   await ctx.plugin(llmDemo)
   await ctx.plugin(llmOpenAIChat, { env })
   return ctx

@@ -76,10 +76,10 @@ test('in the sample workspace it tests, reads, edits, tests again and tells the 
   assert.deepEqual(calls, [
     'read .',
     'read package.json',
-    'bash node --test',
+    'bash node --test --test-reporter=tap',
     'read src/stats.js',
     'edit src/stats.js',
-    'bash node --test',
+    'bash node --test --test-reporter=tap',
   ])
   assert.match(text, /Before: 3 of 4 tests pass\. Now: 4 of 4 tests pass\./)
   assert.match(text, /I am the demo model/)
@@ -95,7 +95,7 @@ test('it goes on where a session stopped, from the messages alone', async () => 
 
 test('a new prompt starts over, and what is fixed is left alone', async () => {
   const { calls, text } = await play((name, args, n) => (name === 'bash' ? passing : sample(name, args, n)))
-  assert.deepEqual(calls.at(-1), 'bash node --test')
+  assert.deepEqual(calls.at(-1), 'bash node --test --test-reporter=tap')
   assert.match(text, /^There is nothing to fix: 4 of 4 tests pass\./)
 })
 

@@ -85,7 +85,7 @@ function nextOfRepair(done: readonly Done[]): DemoAnswer {
   )
 }
 
-const runTests = { command: 'node --test', description: 'Run the tests' } as const
+const runTests = { command: 'node --test --test-reporter=tap', description: 'Run the tests' } as const
 
 function elsewhere(listing?: Done): string {
   const looked =
