@@ -18,6 +18,8 @@ interface Scene {
   readonly adapter: ScriptedAdapter
   /** Names of tools whose body ran. */
   readonly ran: string[]
+  /** Policies that were asked, in order. */
+  readonly policies: string[]
   stop(): void
 }
 
@@ -32,6 +34,8 @@ interface Row {
   readonly cancelled: string
   readonly disposed: string
   readonly requests?: number
+  /** The last policy of the loop that was asked. */
+  readonly last?: string
   check?(scene: Scene): void
 }
 
@@ -139,6 +143,7 @@ const rows: readonly Row[] = [
       ctx.systemPrompt.context({ name: 'time', order: 0, text: late })
     },
     ...both('sp ts sp'),
+    last: 'none',
   },
   {
     phase: 'in pre-step',
@@ -154,6 +159,7 @@ const rows: readonly Row[] = [
     phase: 'at the start of the step',
     arrange: ofType('step/start'),
     ...both(`${begun} se`),
+    last: 'agent/pre-step',
   },
   {
     phase: 'while the prompt is assembled',
@@ -166,6 +172,7 @@ const rows: readonly Row[] = [
       ctx.systemPrompt.section({ name: 'late', order: 0, text: late })
     },
     ...both(`${begun} se`),
+    last: 'system-prompt/assemble',
   },
   {
     phase: 'in agent/request',
@@ -197,6 +204,7 @@ const rows: readonly Row[] = [
     phase: 'when the header is logged',
     arrange: ofType('request/header'),
     ...both(`${asked} se`),
+    last: 'agent/request',
   },
   {
     phase: 'before the first chunk',
@@ -242,6 +250,14 @@ const rows: readonly Row[] = [
     requests: 1,
   },
   {
+    phase: 'at the chunk that says that the request failed',
+    script: [[...text('half').slice(0, 3), ...fail('SERVER')]],
+    arrange: at(event => event.type === 'assistant/chunk' && event.data.chunk.type === 'finish'),
+    ...both(`${asked} ch se`),
+    requests: 1,
+    last: 'llm/stream',
+  },
+  {
     phase: 'while the recovery of a failed request is decided',
     script: [[...text('half').slice(0, 3), ...fail('SERVER')]],
     arrange: ({ ctx, stop }) =>
@@ -252,6 +268,7 @@ const rows: readonly Row[] = [
       }),
     ...both(`${asked} ch se`),
     requests: 1,
+    last: 'llm/stream',
   },
   {
     phase: 'while a retry waits',
@@ -342,6 +359,14 @@ const rows: readonly Row[] = [
     check: ({ agent }) => assert.deepEqual(codesOf(agent), [undefined]),
   },
   {
+    phase: 'at the end of the last step',
+    script: [text('done')],
+    arrange: ofType('step/end'),
+    ...both(`${asked} ch am se`),
+    requests: 1,
+    last: 'llm/stream',
+  },
+  {
     phase: 'when the turn would stop',
     script: [text('done')],
     arrange: ({ ctx, agent, stop }) =>
@@ -380,6 +405,16 @@ async function setup(row: Row, stopBy: 'cancel' | 'dispose') {
     agentOptions: { provider: 'mock', model: 'mock' },
   })
   const { agent } = handle
+  const policies = ['none']
+  const asking = ['agent/pre-step', 'system-prompt/assemble', 'agent/request', 'llm/stream'] as const
+  for (const name of asking) {
+    const wrap = (...args: unknown[]): unknown => {
+      policies.push(name)
+      return (args.at(-1) as () => unknown)()
+    }
+    ctx.on(name, wrap as never)
+  }
+  ctx.on('agent/turn-stopping', () => void policies.push('agent/turn-stopping'))
   const errors: unknown[] = []
   ctx.on('agent/error', ({ error }) => void errors.push(error))
   let stopped = false
@@ -389,7 +424,7 @@ async function setup(row: Row, stopBy: 'cancel' | 'dispose') {
     if (stopBy === 'cancel') agent.cancel({ kind: 'user' })
     else void handle.dispose()
   }
-  return { scene: { ctx, agent, adapter, ran, stop }, handle, errors, wasStopped: () => stopped }
+  return { scene: { ctx, agent, adapter, ran, policies, stop }, handle, errors, wasStopped: () => stopped }
 }
 
 for (const stopBy of ['cancel', 'dispose'] as const) {
@@ -407,6 +442,7 @@ for (const stopBy of ['cancel', 'dispose'] as const) {
         assert.deepEqual(logProblems(agent.session.events), [])
         assert.deepEqual(errors, [])
         assert.equal(adapter.requests.length, row.requests ?? 0)
+        if (row.last !== undefined) assert.equal(scene.policies.at(-1), row.last)
         row.check?.(scene)
         if (stopBy === 'dispose') {
           await handle.dispose()

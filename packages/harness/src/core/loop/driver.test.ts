@@ -68,6 +68,35 @@ test('input that wakes while a cancelled turn is ending runs in a turn of its ow
   )
   assert.deepEqual(entered(), ['a', 'b'])
   assert.deepEqual(heard, ['running', 'idle', 'running', 'idle'])
+  const late = agent.session.events.filter(event => event.type === 'agent/inbox/spliced')
+  assert.deepEqual(
+    late.map(({ data }) => data.target),
+    Array(4).fill('next-turn'),
+  )
+})
+
+test('a second cancel takes back what would have run after the first, and context runs nothing', async () => {
+  const { agent, heard, idle, entered } = await setup('hang')
+  agent.followup(say('a'))
+  await nextTask()
+  agent.cancel({ kind: 'user' })
+  agent.followup(say('b'))
+  agent.cancel({ kind: 'user' })
+  agent.inject(say('note'))
+  await idle()
+  assert.deepEqual(entered(), ['a'])
+  assert.deepEqual(heard, ['running', 'parked [note] returned []', 'idle'])
+})
+
+test('input that arrives while a disposal ends the turn stays where it is', async () => {
+  const { agent, heard, idle, entered } = await setup('hang')
+  agent.followup(say('a'))
+  await nextTask()
+  agent.cancel({ kind: 'disposed' })
+  agent.followup(say('b'))
+  await idle()
+  assert.deepEqual(entered(), ['a'])
+  assert.deepEqual(heard, ['running', 'parked [b] returned []', 'idle'])
 })
 
 test('input that was taken back before the cancelled turn ended starts nothing', async () => {
@@ -181,6 +210,52 @@ test('steering that arrives while a finished turn is put away opens a turn, cont
   agent.followup(say('b'))
   await idle()
   assert.deepEqual(entered(), ['a', 'note', 'b', 'c'])
+})
+
+test('steering that was taken in earlier does not make later context open a turn', async () => {
+  const { ctx, agent, heard, idle } = await setup(text('1'), text('2'))
+  ctx.once('agent/turn-stopping', () => agent.steer(say('more')))
+  ctx.once('session/flush', () => agent.inject(say('note')))
+  agent.followup(say('a'))
+  await idle()
+  assert.deepEqual(heard, ['running', 'parked [note] returned []', 'idle'])
+})
+
+test('listeners are asked whether the turn may stop only when it would', async () => {
+  const { ctx, agent, idle, once } = await setup(text('1'), text('2'))
+  let stops = 0
+  ctx.on('agent/turn-stopping', () => void stops++)
+  once('assistant/message', () => agent.steer(say('more')))
+  agent.followup(say('a'))
+  await idle()
+  assert.equal(stops, 1)
+})
+
+test('what a listener left out of a batch is not given back', async () => {
+  const { ctx, agent, heard, idle, entered } = await setup()
+  ctx.on('agent/pre-step', async ({ messages }) => ({ kind: 'enter', messages: messages.slice(1) }))
+  ctx.once('system-prompt/assemble', async () => {
+    throw new Error('no')
+  })
+  agent.inject(say('left out'))
+  agent.followup(say('a'))
+  await idle()
+  assert.deepEqual(entered(), ['a'])
+  assert.deepEqual(heard, ['running', 'error 1.1 no', 'idle'])
+})
+
+test('what the log refuses of a batch is given back', async () => {
+  const { ctx, agent, heard, idle, entered } = await setup()
+  ctx.on('internal/dispatch', (_mode, name, args) => {
+    const { type, data } = (args[1] ?? {}) as { type?: string; data?: Message }
+    if (name === 'session/event' && type === 'user/message' && data !== undefined && wordsOf(data) === 'b')
+      throw new Error('no')
+  })
+  for (const words of ['a', 'b', 'c']) agent.inject(say(words))
+  agent.followup(say('d'))
+  await idle()
+  assert.deepEqual(entered(), ['a'])
+  assert.deepEqual(heard, ['running', 'error 1.1 no', 'parked [] returned [b,c,d]', 'idle'])
 })
 
 test('a continuation that a listener empties ends the turn as completed', async () => {
@@ -383,7 +458,7 @@ test('a turn is put away before the next one, and before the agent is idle', asy
 })
 
 test('a turn that could not be put away stops the agent with its queue', async () => {
-  const { ctx, agent, heard, idle, entered } = await setup(text('1'), text('2'))
+  const { ctx, agent, heard, idle, entered } = await setup(text('1'), text('2'), text('3'))
   ctx.once('session/flush', () => {
     throw new Error('disk full')
   })
@@ -394,9 +469,19 @@ test('a turn that could not be put away stops the agent with its queue', async (
   assert.match(heard[1] ?? '', /^error 1\.1 /)
   assert.deepEqual(heard.slice(2), ['parked [b] returned []', 'idle'])
   agent.inbox.clear()
+  ctx.once('agent/request', async () => {
+    throw new Error('no')
+  })
+  ctx.once('session/flush', async () => {
+    agent.followup(say('d'))
+    throw new Error('disk full')
+  })
   agent.followup(say('c'))
   await idle()
-  assert.deepEqual(entered(), ['a', 'c'])
+  assert.deepEqual(heard.slice(-2), ['parked [d] returned []', 'idle'])
+  agent.followup(say('e'))
+  await idle()
+  assert.deepEqual(entered(), ['a', 'c', 'd', 'e'])
 })
 
 test('a cancel while a turn is put away leaves its end as it is, and stops', async () => {

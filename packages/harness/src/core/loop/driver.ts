@@ -141,7 +141,6 @@ export class Driver {
     let wentWell = await this.#turns.run(run)
     while (wentWell && !run.abort.signal.aborted && this.#hasWork(run)) {
       run.abort = new AbortController()
-      run.wakeRequested = false
       wentWell = await this.#turns.run(run)
     }
     this.#retire(run)

@@ -181,6 +181,7 @@ test('a listener that ends the owner in the middle of the publication ends the a
     const count = (word: string): number => heard.filter(each => each.startsWith(word)).length
     assert.equal(count('session/created'), count('session/disposed'))
     assert.equal(count('agent/created'), count('agent/disposed'))
+    assert.equal(count('start'), edge === 'agent/session-start' ? 1 : 0)
   }
 })
 

@@ -20,9 +20,11 @@ const mock = { provider: 'mock', model: 'mock' }
 function memoryStore(ctx: Context) {
   const stored = new Map<SessionId, readonly SessionEvent[]>()
   const held = new Set<SessionId>()
+  const signals: AbortSignal[] = []
   const gate = { open: Promise.resolve() }
   const store: Pick<SessionPersistence, 'prepare' | 'list'> = {
-    async prepare(wanted) {
+    async prepare(wanted, signal) {
+      if (signal !== undefined) signals.push(signal)
       await gate.open
       const events = stored.get(wanted)
       if (events === undefined) throw new Error(`no session "${wanted}"`)
@@ -36,7 +38,14 @@ function memoryStore(ctx: Context) {
     list: async () => [...stored.keys()].map(known => ({ id: known, problem: '', path: '' })),
   }
   const plugin = (own: Context): void => void own.provide('sessionPersistence', store as SessionPersistence)
-  return { stored, held, gate, plugin, keep: (session: Session) => stored.set(session.id, session.events) }
+  return {
+    stored,
+    held,
+    signals,
+    gate,
+    plugin,
+    keep: (session: Session) => stored.set(session.id, session.events),
+  }
 }
 
 async function setup(...script: ScriptEntry[]) {
@@ -90,6 +99,10 @@ test('a resumed agent has its history, its turn numbers and its parked input, an
   )
   assert.deepEqual(logProblems(agent.session.events), [])
   assert.ok(memory.held.has(id))
+  assert.deepEqual(
+    memory.signals.map(({ aborted }) => aborted),
+    [false],
+  )
 })
 
 test('wherever a run was cut off, the session goes on with a history that a strict provider takes', async () => {
@@ -160,6 +173,7 @@ test('a resume that fails gives the session back', async () => {
   await liveOnce(scene)
   const error = new Error('no')
   await assert.rejects(ctx.agents.resume({ resumeSessionId: id, setup: () => Promise.reject(error) }), error)
+  assert.equal(memory.held.size, 0)
   await assert.rejects(ctx.agents.resume({ resumeSessionId: id, agentOptions: { maxTokens: 0 } }), TypeError)
   assert.equal(memory.held.size, 0)
   await assert.rejects(ctx.agents.resume({ resumeSessionId: SessionId('b') }), /no session "b"/)

@@ -141,7 +141,7 @@ test('a pool of one is a row', async () => {
 })
 
 test('the size of the pool is read anew for each group', async () => {
-  const { ctx, only, go, open, settle, end } = await setup(['p1', 'p2', 'p3', 'x4', 'p5', 'p6'], {
+  const { ctx, only, go, open, settle, end } = await setup(['p1', 'p2', 'p3', 'x4', 'p5', 'p6', 'p7'], {
     maxParallelToolCalls: 2,
   })
   await go()
@@ -151,7 +151,7 @@ test('the size of the pool is read anew for each group', async () => {
   assert.deepEqual(only('start'), ['p1', 'p2'])
   for (const name of ['p1', 'p2', 'p3', 'x4']) open(name)
   await settle()
-  assert.deepEqual(only('start').slice(4), ['p5', 'p6'])
+  assert.deepEqual(only('start').slice(4), ['p5', 'p6', 'p7'])
   await end()
 })
 
@@ -300,6 +300,28 @@ test('where a result cannot be logged, its call is answered as of unknown outcom
   const call = agent.session.events.find(event => event.type === 'tool/call')
   const result = agent.session.events.find(event => event.type === 'tool/result')
   assert.deepEqual(result?.sourceEventSeqs, [call?.seq])
+})
+
+test('no body starts after a failure, also of a call that was waiting for approval', async () => {
+  const { ctx, only, results, go, open, settle, end } = await setup(['p1', 'p2', 'p3'])
+  const approval = Promise.withResolvers<void>()
+  ctx.on('tools/pre-execute', async (execution, next) => {
+    if (execution.callId.startsWith('p2')) await approval.promise
+    return next()
+  })
+  let refused = 0
+  ctx.on('internal/dispatch', (_mode, name, args) => {
+    const event = args[1] as SessionEvent | undefined
+    if (name === 'session/event' && event?.type === 'tool/result' && refused++ === 0)
+      throw new Error('no room')
+  })
+  await go()
+  open('p1')
+  await settle()
+  approval.resolve()
+  await end()
+  assert.deepEqual(only('start'), ['p1'])
+  assert.deepEqual(results(), ['p1 TOOL_OUTCOME_UNKNOWN', 'p2 TOOL_OUTCOME_UNKNOWN', 'p3 TOOL_NOT_STARTED'])
 })
 
 test('arguments are parsed once: nothing is an empty object, and what is no JSON stands for itself', async () => {

@@ -57,14 +57,7 @@ class Schedule {
   }
 
   async run(): Promise<void> {
-    const { signal } = this.#place
-    const onAbort = (): void => this.#changed()
-    signal.addEventListener('abort', onAbort)
-    try {
-      await Promise.all([this.#startAll(), this.#commitAll()])
-    } finally {
-      signal.removeEventListener('abort', onAbort)
-    }
+    await Promise.all([this.#startAll(), this.#commitAll()])
     this.#answerUnstarted()
     if (this.#failure !== undefined) throw this.#failure.error
   }

@@ -52,7 +52,6 @@ export class Turns {
     }
     const isDurable = await this.#flush(run)
     if (!isDurable) run.wakeRequested = false
-    run.stopping ||= !isDurable
     return mayGoOn && isDurable
   }
 
