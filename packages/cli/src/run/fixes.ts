@@ -5,10 +5,9 @@ export interface FixContext {
   /** How dsh is typed. */
   readonly command: string
   readonly home: string
-  /** The session, where it is stored. */
-  readonly sessionId?: string
+  readonly sessionId?: string | undefined
   /** The variable that holds the key in use. */
-  readonly keyEnv?: string
+  readonly keyEnv?: string | undefined
 }
 
 interface Failure {
@@ -19,19 +18,13 @@ interface Failure {
 /** The commands that mend a failure, one a line; undefined where nothing but another try helps. */
 export function fixFor(failure: Failure, context: FixContext): string | undefined {
   const { command, home, sessionId, keyEnv } = context
-  const again = sessionId === undefined ? undefined : `${command} run -r ${sessionId} "go on"`
-  const lines = (...all: (string | undefined)[]): string | undefined =>
-    all.filter(Boolean).join('\n') || undefined
   switch (failure.code) {
     case 'AUTH':
     case 'INVALID_CREDENTIAL':
     case 'MISSING_CREDENTIAL':
-      return lines(keyEnv === undefined ? `${command} models` : `export ${keyEnv}='…'`, again)
+      return keyEnv === undefined ? `${command} models` : `export ${keyEnv}='…'`
     case 'UNKNOWN_MODEL':
-      return lines(
-        `${command} models`,
-        sessionId && `${command} run -m PROVIDER/MODEL -r ${sessionId} "go on"`,
-      )
+      return `${command} models`
     case 'CONTEXT_WINDOW_EXCEEDED':
       return `${command} run "…"   # a new session, with a shorter task`
     case 'SESSION_FORMAT_NEWER':
@@ -39,11 +32,11 @@ export function fixFor(failure: Failure, context: FixContext): string | undefine
     case 'SESSION_HELD':
     case 'SESSION_DAMAGED':
     case 'SESSION_READ_ONLY':
-      return lines(sessionId && `${command} session show ${sessionId}`)
+      return sessionId && `${command} session show ${sessionId}`
     case 'STORE_FAILED':
       return storeFix(errnoOf(failure), home)
     default:
-      return again
+      return undefined
   }
 }
 

@@ -73,14 +73,11 @@ function outputFailure(error: Error): Failure {
 
 function fixOf(problem: Failure, { target, choice, job }: Told): { readonly fix?: string } {
   const { io, again } = job
-  const isStored = !isUnstored(problem) || !target.isNew
-  const fix = fixFor(problem, {
-    command: io.command,
-    home: io.home,
-    ...(isStored ? { sessionId: target.id } : {}),
-    ...(choice.keyEnv === undefined ? {} : { keyEnv: choice.keyEnv }),
-  })
-  const lines = [fix, isUnstored(problem) ? again : undefined].filter(text => text !== undefined)
+  const { command, home } = io
+  const fix = fixFor(problem, { command, home, sessionId: target.id, keyEnv: choice.keyEnv })
+  const isTooLong = problem.code === 'CONTEXT_WINDOW_EXCEEDED'
+  const goOn = isUnstored(problem) ? again : isTooLong ? undefined : `${command} run -r ${target.id} "go on"`
+  const lines = [fix, goOn].filter(text => text !== undefined)
   return lines.length === 0 ? {} : { fix: lines.join('\n') }
 }
 

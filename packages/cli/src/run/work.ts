@@ -5,6 +5,7 @@ import type { MessageSource, UserMessage } from '@dsh/protocol'
 import { correctionFor } from './answer-schema.ts'
 import type { AnswerSchema } from './answer-schema.ts'
 import { humanFeed, jsonFeed } from './feed.ts'
+import { fixFor } from './fixes.ts'
 import { writeLastModel } from './last-model.ts'
 import type { ModelChoice, ModelRoute } from './model.ts'
 import { openSession, targetOf } from './open.ts'
@@ -14,6 +15,8 @@ import { tellOutcome } from './report.ts'
 import type { Stop } from './signals.ts'
 import { Watch } from './watch.ts'
 import { endWithin } from '../end.ts'
+import { CliError } from '../errors.ts'
+import { reportOf } from '../report-error.ts'
 import { inert } from '../text.ts'
 import type { Io } from '../io.ts'
 
@@ -48,7 +51,9 @@ export async function work(job: Work): Promise<number> {
     const target = await targetOf(job)
     const tell = (text: string): void => io.err.line(`note: ${inert(text)}`)
     const watch = new Watch(ctx, target.id, { folder: target.folder, feed, tell })
-    const { handle, choice } = await openSession(target, job)
+    const { handle, choice } = await openSession(target, job).catch((error: unknown) => {
+      throw withFix(error, target, io)
+    })
     for (const line of startLines(choice, target)) io.err.line(line)
     stop.signal.throwIfAborted()
     const talk = await converse(handle.agent, watch, job)
@@ -57,6 +62,13 @@ export async function work(job: Work): Promise<number> {
   } finally {
     await endWithin(ctx, endMs)
   }
+}
+
+/** What is wrong with the session itself is mended by a command that names it. */
+function withFix(error: unknown, { id }: Target, { command, home }: Io): unknown {
+  const { code, message, exitCode, fix } = reportOf(error)
+  const mending = fix ?? fixFor({ code, cause: error }, { command, home, sessionId: id })
+  return mending === undefined ? error : new CliError(code, message, { cause: error, exitCode, fix: mending })
 }
 
 function startLines(

@@ -1,7 +1,16 @@
 import { spawn } from 'node:child_process'
 import type { ChildProcessByStdio } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
@@ -22,6 +31,16 @@ export interface StartOptions {
   /** What standard input holds; absent = it is empty, null = it stays open. */
   readonly input?: string | null
   readonly cwd?: string
+  /** Runs as this user. */
+  readonly uid?: number
+}
+
+/** For root, whom no permission stops: the user nobody. */
+export const unprivileged: StartOptions = process.getuid?.() === 0 ? { uid: 65534 } : {}
+
+/** What loads the faults of `fault.mjs` into a command. */
+export function preload(faults: Readonly<Record<string, string>>): Record<string, string> {
+  return { ...faults, NODE_OPTIONS: `--import=${join(import.meta.dirname, 'fault.mjs')}` }
 }
 
 export interface Started {
@@ -48,6 +67,7 @@ export interface Bench {
 
 export function bench(t: TestContext): Bench {
   const root = mkdtempSync(join(tmpdir(), 'dsh-e2e-'))
+  chmodSync(root, 0o755)
   const [home, work] = [join(root, 'user/.dsh'), join(root, 'work')]
   for (const folder of [join(root, 'user'), work]) mkdirSync(folder)
   t.after(() => rmSync(root, { recursive: true, force: true }))
@@ -59,12 +79,14 @@ export function bench(t: TestContext): Bench {
   }
 
   const start = (args: readonly string[], options: StartOptions = {}): Started => {
-    const { cwd = work, input = '' } = options
+    const { cwd = work, input = '', uid } = options
+    if (uid !== undefined) chownSync(join(root, 'user'), uid, uid)
     const child = spawn(process.execPath, [bin, ...args], {
       cwd,
       env: { ...env, ...options.env },
       stdio: ['pipe', 'pipe', 'pipe'],
       detached: true,
+      ...(uid === undefined ? {} : { uid, gid: uid }),
     })
     t.after(() => child.kill('SIGKILL'))
     const out = { stdout: '', stderr: '' }

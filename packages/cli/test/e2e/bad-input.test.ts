@@ -1,0 +1,178 @@
+import assert from 'node:assert/strict'
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
+import { reply } from '@dsh/harness/testing'
+import { bench, jsonLines, preload, sessionIn, unprivileged } from './dsh.ts'
+
+const say = "it's the task"
+
+test('an unknown option, command or permission is refused with the nearest', async t => {
+  const { dsh } = bench(t)
+  const cases: [string[], string][] = [
+    [
+      ['run', '--jsno', 'x'],
+      'error UNKNOWN_OPTION: dsh run has no option --jsno; did you mean "--json"?\n  dsh run --help\n',
+    ],
+    [['rnu'], 'error UNKNOWN_COMMAND: dsh has no command "rnu"; did you mean "run"?\n  dsh --help\n'],
+    [['--verson'], 'error UNKNOWN_OPTION: dsh has no option "--verson"\n  dsh --help\n'],
+    [
+      ['run', '--permission', 'readonly', 'x'],
+      'error UNKNOWN_PERMISSION: there is no permission "readonly"; did you mean "read-only"?\n  dsh run --permission read-only|workspace-write|full-access …\n',
+    ],
+  ]
+  for (const [args, text] of cases) assert.deepEqual(await dsh(args), { code: 2, stdout: '', stderr: text })
+})
+
+test('with --json a refusal is the last line as well', async t => {
+  const { dsh } = bench(t)
+  for (const args of [['--bogus'], ['-C', '/nowhere', 'x'], ['-m', 'x/y', 'x']]) {
+    const { code, stdout } = await dsh(['run', '--json', ...args])
+    const { events, result } = jsonLines(stdout)
+    assert.deepEqual([code, events], [2, []])
+    assert.deepEqual(Object.keys(result), ['status', 'sessionId', 'usage', 'cost', 'changedFiles', 'error'])
+    assert.equal(result['status'], 'error')
+  }
+})
+
+test('an unknown model names the nearest provider', async t => {
+  const { dsh } = bench(t)
+  const { code, stdout, stderr } = await dsh(['run', '-m', 'deepsek/deepseek-flash', say])
+  assert.deepEqual([code, stdout], [2, ''])
+  assert.match(
+    stderr,
+    /^error UNKNOWN_MODEL: there is no provider "deepsek" .*; did you mean "deepseek"\?\n {2}dsh models\n$/m,
+  )
+})
+
+test('a folder that is not there, is a file or may not be read is refused', async t => {
+  const { dsh, work } = bench(t)
+  writeFileSync(join(work, 'file'), '')
+  mkdirSync(join(work, 'closed'))
+  chmodSync(join(work, 'closed'), 0o000)
+  const cases: [string, RegExp][] = [
+    ['nowhere', /^error NO_FOLDER: there is no folder ".*\/work\/nowhere"\n/m],
+    ['file', /^error NOT_A_FOLDER: ".*\/work\/file" is no folder\n/m],
+    ['file/below', /^error NO_FOLDER: /m],
+    ['closed', /^error UNREADABLE_FOLDER: the folder ".*\/closed" may not be read\n {2}ls -ld /m],
+  ]
+  for (const [folder, pattern] of cases) {
+    const { code, stdout, stderr } = await dsh(['run', '-C', folder, say], unprivileged)
+    assert.deepEqual([code, stdout], [2, ''])
+    assert.match(stderr, pattern)
+  }
+})
+
+test('a schema that is missing or none is refused before anything is asked', async t => {
+  const { dsh, work, provider } = bench(t)
+  const { requests } = await provider()
+  writeFileSync(join(work, 'text'), 'not json')
+  writeFileSync(join(work, 'list'), '[]')
+  writeFileSync(join(work, 'ref'), '{"$ref": "https://example.com/other"}')
+  const cases: [string, RegExp][] = [
+    ['gone', /^error UNREADABLE_SCHEMA: the schema ".*\/gone" cannot be read: ENOENT\n/m],
+    ['text', /^error INVALID_SCHEMA: ".*\/text" is no JSON Schema: it is not JSON: /m],
+    ['list', /^error INVALID_SCHEMA: ".*\/list" is no JSON Schema: it is not an object\n/m],
+    ['ref', /^error INVALID_SCHEMA: ".*\/ref" is no JSON Schema: Unresolved \$ref /m],
+  ]
+  for (const [file, pattern] of cases) {
+    const { code, stderr } = await dsh(['run', '--schema', file, say])
+    assert.equal(code, 2)
+    assert.match(stderr, pattern)
+  }
+  assert.equal(requests.length, 0)
+})
+
+test('a prompt from standard input is given back with the refusal', async t => {
+  const { dsh } = bench(t)
+  const { stderr } = await dsh(['run', '-C', '/nowhere'], { input: say })
+  assert.ok(stderr.endsWith(" run … 'it'\\''s the task'\n"), stderr)
+})
+
+test('a missing key names its variable, and the command that says it all again', async t => {
+  const { dsh, logs } = bench(t)
+  const { code, stdout, stderr } = await dsh(['run', '-m', 'openai/gpt-5', '--yes', say])
+  assert.deepEqual([code, stdout], [3, ''])
+  assert.match(
+    stderr,
+    /^error MISSING_CREDENTIAL: openai\/gpt-5 needs a key of OpenAI, and OPENAI_API_KEY is not set\n {2}export OPENAI_API_KEY='…' .*\n {2}.* run --model openai\/gpt-5 --yes 'it'\\''s the task'\n$/m,
+  )
+  assert.deepEqual(logs(), [])
+})
+
+test('a key that no header can hold is refused at once', async t => {
+  const { dsh } = bench(t)
+  const { code, stderr } = await dsh(['run', say], { env: { DEEPSEEK_API_KEY: 'sk-🐳' } })
+  assert.equal(code, 3)
+  assert.match(stderr, /^error INVALID_CREDENTIAL: the key in DEEPSEEK_API_KEY cannot be used: /m)
+  assert.doesNotMatch(stderr, /🐳/u)
+})
+
+test('a wrong key is told with its variable, and the session waits', async t => {
+  const { dsh, provider } = bench(t)
+  await provider({ key: 'sk-right' })
+  const run = await dsh(['run', say], { env: { DEEPSEEK_API_KEY: 'sk-wrong-one' } })
+  assert.deepEqual([run.code, run.stdout], [3, ''])
+  const id = sessionIn(run.stderr)
+  assert.match(
+    run.stderr,
+    new RegExp(`^error AUTH: .*\\n  export DEEPSEEK_API_KEY='…'\\n  .* run -r ${id} "go on"\\n`, 'm'),
+  )
+  assert.doesNotMatch(run.stderr, /wrong-one/)
+})
+
+test('a home that cannot be made or written is told, and nothing is asked', async t => {
+  const { dsh, provider, root } = bench(t)
+  const { requests } = await provider({ fallback: reply.text('ok') })
+  writeFileSync(join(root, 'file'), '')
+  mkdirSync(join(root, 'readonly'))
+  chmodSync(join(root, 'readonly'), 0o555)
+  for (const home of ['file/home', 'readonly', 'readonly/home']) {
+    const options = { ...unprivileged, env: { DSH_HOME: join(root, home) } }
+    const { code, stdout, stderr } = await dsh(['run', '--yes', say], options)
+    assert.deepEqual([code, stdout], [1, ''], stderr)
+    assert.match(stderr, /^error STORE_FAILED: .*(ENOTDIR|EACCES)/m)
+    assert.match(stderr, /^ {2}export DSH_HOME=… .*\n {2}.* run --yes 'it'\\''s the task'\n/m)
+  }
+  assert.equal(requests.length, 0)
+})
+
+test('a full disk stops the run with the log whole, and the session goes on when there is room', async t => {
+  const { dsh, provider } = bench(t)
+  let answer = reply.text('first')
+  const { requests } = await provider({ fallback: () => answer })
+  const id = sessionIn((await dsh(['run', say])).stderr)
+  answer = reply.toolCall('bash', { command: 'true', description: 'Nothing' })
+  const full = await dsh(['run', '--yes', '-r', id, say], { env: preload({ DSH_TEST_FULL_AFTER: '4' }) })
+  assert.deepEqual([full.code, full.stdout], [1, ''], full.stderr)
+  assert.match(full.stderr, /^error STORE_FAILED: .*ENOSPC.*\n {2}df -h /m)
+  assert.ok(requests.length < 5)
+  answer = reply.text('room again')
+  const again = await dsh(['run', '-r', id, 'go on'])
+  assert.deepEqual([again.code, again.stdout], [0, 'room again\n'], again.stderr)
+})
+
+test('a log of a newer version is refused for writing and left as it is', async t => {
+  const { dsh, provider, logs } = bench(t)
+  await provider({ fallback: reply.text('ok') })
+  const id = sessionIn((await dsh(['run', say])).stderr)
+  const [log = ''] = logs()
+  raiseVersion(log)
+  const bytes = readFileSync(log)
+  const { code, stderr } = await dsh(['run', '-r', id, say])
+  assert.equal(code, 1)
+  assert.match(stderr, /^error SESSION_FORMAT_NEWER: .*\n {2}npm install -g dsh@latest\n/m)
+  assert.deepEqual(readFileSync(log), bytes)
+  assert.match((await dsh(['session', 'ls'])).stdout, new RegExp(`^${id}  unreadable: .*newer`))
+})
+
+/** Writes the header anew, which is the first frame, as a later version would. */
+function raiseVersion(log: string): void {
+  const bytes = readFileSync(log)
+  const end = bytes.indexOf(bytes.subarray(0, 4), 4)
+  const header = JSON.parse(zstdDecompressSync(bytes.subarray(0, end)).toString()) as { version: number }
+  const line = `${JSON.stringify({ ...header, version: header.version + 1 })}\n`
+  const frame = zstdCompressSync(line, { params: { [constants.ZSTD_c_checksumFlag]: 1 } })
+  writeFileSync(log, Buffer.concat([frame, bytes.subarray(end)]))
+}
