@@ -6,8 +6,9 @@ import type { SessionEvent, StreamChunk } from '@dsh/protocol'
 import type { Context } from '../../kernel/index.ts'
 import { fail, text, toolCall, toolCalls } from '../../plugins/llm-scripted/index.ts'
 import type { ScriptedAdapter, ScriptEntry } from '../../plugins/llm-scripted/index.ts'
-import { createHarness, logProblems, outline, say } from '../../testing/index.ts'
+import { createHarness, outline, say } from '../../testing/index.ts'
 import type { Agent, AgentHandle } from '../agent/index.ts'
+import { lintLog } from '../invariants/index.ts'
 import { LlmAdapter } from '../llm/index.ts'
 import { defineTool } from '../tools/index.ts'
 
@@ -439,7 +440,7 @@ for (const stopBy of ['cancel', 'dispose'] as const) {
         await agent.whenIdle()
         assert.equal(wasStopped(), true)
         assert.equal(outline(agent.session.events), stopBy === 'cancel' ? row.cancelled : row.disposed)
-        assert.deepEqual(logProblems(agent.session.events), [])
+        assert.deepEqual(lintLog(agent.session.events), [])
         assert.deepEqual(errors, [])
         assert.equal(adapter.requests.length, row.requests ?? 0)
         if (row.last !== undefined) assert.equal(scene.policies.at(-1), row.last)
@@ -455,7 +456,7 @@ for (const stopBy of ['cancel', 'dispose'] as const) {
         agent.followup(say('and now?'))
         await agent.whenIdle()
         assert.match(outline(agent.session.events), / te:completed$/)
-        assert.deepEqual(logProblems(agent.session.events), [])
+        assert.deepEqual(lintLog(agent.session.events), [])
       })
     }
   })

@@ -4,7 +4,8 @@ import { setImmediate as nextTask } from 'node:timers/promises'
 import type { Message, SessionEventType } from '@dsh/protocol'
 import { text, toolCall } from '../../plugins/llm-scripted/index.ts'
 import type { ScriptEntry } from '../../plugins/llm-scripted/index.ts'
-import { createHarness, logProblems, outline, say } from '../../testing/index.ts'
+import { createHarness, outline, say } from '../../testing/index.ts'
+import { lintLog } from '../invariants/index.ts'
 import { defineTool } from '../tools/index.ts'
 
 async function setup(...script: ScriptEntry[]) {
@@ -26,7 +27,7 @@ async function setup(...script: ScriptEntry[]) {
   const log = (): string => outline(agent.session.events)
   const idle = async (): Promise<string> => {
     await agent.whenIdle()
-    assert.deepEqual(logProblems(agent.session.events), [])
+    assert.deepEqual(lintLog(agent.session.events), [])
     return log()
   }
   const entered = (): string[] =>

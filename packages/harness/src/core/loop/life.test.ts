@@ -7,8 +7,9 @@ import { SessionId } from '@dsh/protocol'
 import type { Context } from '../../kernel/index.ts'
 import { text, toolCall } from '../../plugins/llm-scripted/index.ts'
 import type { ScriptEntry } from '../../plugins/llm-scripted/index.ts'
-import { createHarness, logProblems, outline, say } from '../../testing/index.ts'
+import { createHarness, outline, say } from '../../testing/index.ts'
 import type { AgentHandle, AgentSetup, CreateAgentOptions } from '../agent/index.ts'
+import { lintLog } from '../invariants/index.ts'
 import { Session } from '../session/index.ts'
 import { defineTool } from '../tools/index.ts'
 
@@ -309,7 +310,7 @@ test('an agent may end itself without waiting for itself', async () => {
   await handle.agent.whenIdle()
   await handle.dispose()
   assert.ok(isGone())
-  assert.deepEqual(logProblems(handle.agent.session.events), [])
+  assert.deepEqual(lintLog(handle.agent.session.events), [])
 })
 
 test('a last flush that fails is told, after everything else was done', async () => {

@@ -6,11 +6,12 @@ import { SessionId } from '@dsh/protocol'
 import type { Message, StreamChunk } from '@dsh/protocol'
 import type { Context } from '../../kernel/index.ts'
 import { fail, text, toolCalls } from '../../plugins/llm-scripted/index.ts'
-import { createHarness, logProblems, say } from '../../testing/index.ts'
+import { createHarness, say } from '../../testing/index.ts'
 import type { Agent } from '../agent/index.ts'
-import { rebuildRequest, requestMismatch } from '../invariants/request-theorem.ts'
+import { lintLog, rebuildRequest, requestMismatch } from '../invariants/index.ts'
 import { LlmAdapter } from '../llm/index.ts'
 import type { GenerateOptions } from '../llm/index.ts'
+import { turnCursor } from '../session/index.ts'
 import { defineTool } from '../tools/index.ts'
 
 type Act =
@@ -262,9 +263,10 @@ test('whatever is done wherever, the log hangs together, requests are as logged,
   await fc.assert(
     fc.asyncProperty(deeds, answers, async (plan, kinds) => {
       const { ctx, handle, agent, statuses, unmatched, fates } = await play(plan, kinds)
-      assert.deepEqual(logProblems(agent.session.events), [])
+      assert.deepEqual(lintLog(agent.session.events), [])
       assert.deepEqual(unmatched, [])
       assert.equal(agent.status, 'idle')
+      assert.equal(agent.session.fold(turnCursor).openTurn, undefined)
       assert.deepEqual(
         statuses,
         statuses.map((_status, index) => (index % 2 === 0 ? 'running' : 'idle')),

@@ -12,9 +12,9 @@ import type {
 import type { Context } from '../../kernel/index.ts'
 import { fail, ScriptedAdapter, text, toolCall } from '../../plugins/llm-scripted/index.ts'
 import type { ScriptEntry } from '../../plugins/llm-scripted/index.ts'
-import { createHarness, logProblems, outline, say } from '../../testing/index.ts'
+import { createHarness, outline, say } from '../../testing/index.ts'
 import type { Agent, AgentOptions } from '../agent/index.ts'
-import { rebuildRequest, requestMismatch } from '../invariants/request-theorem.ts'
+import { lintLog, rebuildRequest, requestMismatch } from '../invariants/index.ts'
 import type { GenerateOptions } from '../llm/index.ts'
 import type { Session } from '../session/index.ts'
 import { defineTool } from '../tools/index.ts'
@@ -38,7 +38,7 @@ async function setup(...script: ScriptEntry[]) {
   const turn = async (who: Agent, words: string): Promise<void> => {
     who.followup(say(words))
     await who.whenIdle()
-    assert.deepEqual(logProblems(who.session.events), [])
+    assert.deepEqual(lintLog(who.session.events), [])
   }
   return { ctx, adapter, sent, start, turn }
 }

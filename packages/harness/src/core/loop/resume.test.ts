@@ -6,7 +6,8 @@ import type { SessionEvent } from '@dsh/protocol'
 import type { Context } from '../../kernel/index.ts'
 import { text, toolCall } from '../../plugins/llm-scripted/index.ts'
 import type { ScriptEntry } from '../../plugins/llm-scripted/index.ts'
-import { createHarness, logProblems, outline, say } from '../../testing/index.ts'
+import { createHarness, outline, say } from '../../testing/index.ts'
+import { lintLog } from '../invariants/index.ts'
 import { createPreparation, interruptedTurnClosers } from '../session/index.ts'
 import type { Session, SessionPersistence } from '../session/index.ts'
 import { defineTool } from '../tools/index.ts'
@@ -97,7 +98,7 @@ test('a resumed agent has its history, its turn numbers and its parked input, an
     outline(agent.session.events),
     / sp session\/end-seed sp ts sp sp ss um um rh ch am se te:completed$/,
   )
-  assert.deepEqual(logProblems(agent.session.events), [])
+  assert.deepEqual(lintLog(agent.session.events), [])
   assert.ok(memory.held.has(id))
   assert.deepEqual(
     memory.signals.map(({ aborted }) => aborted),
@@ -122,7 +123,7 @@ test('wherever a run was cut off, the session goes on with a history that a stri
     again.followup(say('go on'))
     await again.whenIdle()
     assert.match(outline(again.session.events), /te:completed$/, `cut at ${cut}`)
-    assert.deepEqual(logProblems(again.session.events), [], `cut at ${cut}`)
+    assert.deepEqual(lintLog(again.session.events), [], `cut at ${cut}`)
     const { messages = [] } = adapter.requests.at(-1) ?? {}
     for (const [index, { content }] of messages.entries()) {
       assert.ok(content.length > 0)
@@ -201,7 +202,7 @@ test('a fork has its own inbox and goes on with the next turn', async () => {
     outline(fork.agent.session.events),
     /te:completed session\/end-seed sp ts sp ss um rh ch am se te:completed$/,
   )
-  assert.deepEqual(logProblems(fork.agent.session.events), [])
+  assert.deepEqual(lintLog(fork.agent.session.events), [])
   assert.equal(adapter.requests.at(-1)?.messages.length, 3)
   agent.cancel({ kind: 'user' })
   await agent.whenIdle()

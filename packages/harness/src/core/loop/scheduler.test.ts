@@ -3,7 +3,8 @@ import { test } from 'node:test'
 import { setImmediate as nextTask } from 'node:timers/promises'
 import type { SessionEvent } from '@dsh/protocol'
 import { text, toolCalls } from '../../plugins/llm-scripted/index.ts'
-import { createHarness, logProblems, outline, say } from '../../testing/index.ts'
+import { createHarness, outline, say } from '../../testing/index.ts'
+import { lintLog } from '../invariants/index.ts'
 import { defineTool } from '../tools/index.ts'
 
 /** Tools whose bodies wait until they are let go; `names` says which are asked for, `x…` ones are exclusive. */
@@ -51,7 +52,7 @@ async function setup(names: readonly string[], options: { readonly maxParallelTo
   const end = async (): Promise<void> => {
     for (const name of names) open(name)
     await agent.whenIdle()
-    assert.deepEqual(logProblems(agent.session.events), [])
+    assert.deepEqual(lintLog(agent.session.events), [])
   }
   const results = (): string[] =>
     agent.session.events.flatMap(event => (event.type === 'tool/result' ? [resultWords(event)] : []))

@@ -48,7 +48,10 @@ export class Turns {
       else this.#fail(run, outcome, error)
     } finally {
       run.stopping = !mayGoOn
-      mayGoOn = this.#end(run, run.turn, turnEndReason(outcome)) && mayGoOn
+      if (!this.#end(run, run.turn, turnEndReason(outcome))) {
+        run.stopping = true
+        mayGoOn = false
+      }
     }
     const isDurable = await this.#flush(run)
     if (!isDurable) run.wakeRequested = false
