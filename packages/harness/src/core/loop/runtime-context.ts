@@ -14,7 +14,7 @@ interface Snapshot {
 const plugin = '@dsh/system-prompt'
 
 /** The last snapshot of the runtime context that the model still has before it. */
-export const runtimeContext: FoldDefinition<Snapshot | undefined, SurfaceEventType> = {
+const runtimeContext: FoldDefinition<Snapshot | undefined, SurfaceEventType> = {
   name: 'runtime context',
   types: surfaceEventTypes,
   init: () => undefined,
