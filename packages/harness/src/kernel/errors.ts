@@ -20,6 +20,8 @@ export type KernelErrorCode =
   | 'MISSING_SERVICE'
   | 'INVALID_PLUGIN'
   | 'INVALID_CONFIG'
+  /** The kernel is in this process more than once. */
+  | 'SECOND_COPY'
   /** `next()` was called while an earlier call of the same listener had not settled. */
   | 'NEXT_OPEN'
 

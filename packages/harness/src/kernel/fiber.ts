@@ -1,11 +1,12 @@
-import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Context, PluginOptions } from './context.ts'
+import { kernelCopies, newsOfCopies } from './copies.ts'
 import { Effect, isPromise, unwind } from './effect.ts'
 import type { EffectOwner } from './effect.ts'
 import { joinErrors, KernelError } from './errors.ts'
 import { resolveConfig, resolveConfigNow } from './plugin.ts'
 import type { Definition } from './plugin.ts'
 import type { Registry } from './registry.ts'
+import { isInside, openRun, runIn } from './run.ts'
 
 export type FiberState = 'pending' | 'loading' | 'active' | 'failed' | 'unloading' | 'disposed'
 
@@ -22,13 +23,6 @@ export interface FiberReport {
   readonly children: readonly FiberReport[]
 }
 
-/** Marks code that runs inside a set-up or disposal, so that it cannot wait for its own end. */
-interface Run {
-  readonly fiber: Fiber
-  readonly outer: Run | undefined
-  open: boolean
-}
-
 /** Where a plugin is mounted, and with what. */
 export interface FiberPlace {
   readonly parent: Fiber | undefined
@@ -36,7 +30,6 @@ export interface FiberPlace {
   context(fiber: Fiber): Context
 }
 
-const runs = new AsyncLocalStorage<Run | undefined>()
 const keptErrors = 20
 
 /**
@@ -97,8 +90,22 @@ export class Fiber implements EffectOwner, PromiseLike<void> {
       () => () => fiber.#shutDown(),
       () => {},
     )
+    fiber.#tellCopies()
     fiber.settle()
     return fiber
+  }
+
+  /** A second copy comes with a plugin's module, so it is looked for where plugins are mounted. */
+  #tellCopies(): void {
+    const registry = this.#registry
+    const news = newsOfCopies(registry.copiesTold)
+    if (news === undefined) return
+    registry.copiesTold = kernelCopies().length
+    this.#root.report(news, 'copies')
+  }
+
+  get #root(): Fiber {
+    return this.parent?.#root ?? this
   }
 
   get state(): FiberState {
@@ -141,7 +148,7 @@ export class Fiber implements EffectOwner, PromiseLike<void> {
   restart(): Promise<void> {
     this.#wanted++
     this.settle()
-    return this.#isInside() ? Promise.resolve() : this.#activation()
+    return isInside(this) ? Promise.resolve() : this.#activation()
   }
 
   /**
@@ -151,7 +158,7 @@ export class Fiber implements EffectOwner, PromiseLike<void> {
   dispose(): Promise<void> {
     this.#disposing = true
     this.settle()
-    return this.#isInside() ? Promise.resolve() : this.#ended.promise
+    return isInside(this) ? Promise.resolve() : this.#ended.promise
   }
 
   isWithin(other: Fiber): boolean {
@@ -259,10 +266,10 @@ export class Fiber implements EffectOwner, PromiseLike<void> {
     this.#enter('loading')
     const setUp = (config: unknown): unknown => this.#definition.setup(this.ctx, config)
     const fail = (error: unknown): void | Promise<void> => this.#fail(error)
-    const run = this.#openRun()
+    const run = openRun(this)
     try {
       const config = resolveConfigNow(this.#definition, this.#config)
-      const result = runs.run(run, () =>
+      const result = runIn(run, () =>
         config === undefined
           ? resolveConfig(this.#definition, this.#config).then(setUp)
           : setUp(config.value),
@@ -309,7 +316,7 @@ export class Fiber implements EffectOwner, PromiseLike<void> {
 
   /** Disposes all effects, last first; never throws: what fails is reported and kept for `dispose`. */
   #undoAll(): void | Promise<void> {
-    const run = this.#openRun()
+    const run = openRun(this)
     const close = (): void => void (run.open = false)
     const keep = (error: unknown): void => {
       this.#disposal.push(error)
@@ -323,7 +330,7 @@ export class Fiber implements EffectOwner, PromiseLike<void> {
         keep(error)
       }
     })
-    const result = runs.run(run, () => unwind(steps, this.name))
+    const result = runIn(run, () => unwind(steps, this.name))
     return isPromise(result) ? result.finally(close) : close()
   }
 
@@ -342,17 +349,6 @@ export class Fiber implements EffectOwner, PromiseLike<void> {
     const end = this.dispose()
     if ((this.#state as FiberState) !== 'disposed') return end
     if (this.#disposal.length > 0) throw joinErrors(this.#disposal, `disposing plugin "${this.name}" failed`)
-  }
-
-  #openRun(): Run {
-    return { fiber: this, outer: runs.getStore(), open: true }
-  }
-
-  #isInside(): boolean {
-    for (let run = runs.getStore(); run !== undefined; run = run.outer) {
-      if (run.open && run.fiber.isWithin(this)) return true
-    }
-    return false
   }
 
   /** Resolves when no step is running; the plugin may still wait for services. */

@@ -15,6 +15,8 @@ export class Registry {
   readonly busy = new Set<Fiber>()
   /** Raised whenever a lookup may answer otherwise than before. */
   version = 0
+  /** How many copies of the kernel this tree has spoken of. */
+  copiesTold = 1
   #fibers = 0
 
   nextFiberId(): number {
