@@ -32,12 +32,12 @@ interface Order {
 }
 
 async function begin(prompt: string, { args, options, stop, io }: Order): Promise<number> {
-  io.err.line(permissionLine(options))
+  io.err.line('no sandbox: commands run with your own rights')
   try {
     const { home, env, cwd } = io
-    const { permission, schema: file } = options
+    const { permission = 'workspace-write', yes, schema: file } = options
     const [ctx, schema, last] = await Promise.all([
-      headless({ home, env, permission }),
+      headless({ home, env, permission, yes }),
       file === undefined ? undefined : loadSchema(cwd, file),
       readLastModel(home),
     ])
@@ -46,15 +46,4 @@ async function begin(prompt: string, { args, options, stop, io }: Order): Promis
   } catch (error) {
     throw withPrompt(error, prompt, args, io.command)
   }
-}
-
-/** The first line of every run: what stands between the model and the machine. */
-function permissionLine({ permission, yes }: RunOptions): string {
-  const asks =
-    permission === 'full-access'
-      ? 'nothing is asked'
-      : yes
-        ? 'everything asked is allowed'
-        : 'commands are asked'
-  return `no sandbox: commands run with your own rights · ${permission}, ${asks}`
 }

@@ -1,10 +1,8 @@
+import { permissionModes } from '@dsh/harness/plugins/approval'
+import type { PermissionMode } from '@dsh/harness/plugins/approval'
 import { nearest } from '@dsh/harness/kernel'
 import { usageError } from '../errors.ts'
 import type { Arguments } from '../command.ts'
-
-const permissionModes = ['read-only', 'workspace-write', 'full-access'] as const
-
-type PermissionMode = (typeof permissionModes)[number]
 
 export interface RunOptions {
   readonly words: readonly string[]
@@ -12,7 +10,8 @@ export interface RunOptions {
   readonly directory?: string
   /** Go on with a stored session: this one, or the newest of the folder. */
   readonly resume?: { readonly id: string } | 'newest'
-  readonly permission: PermissionMode
+  /** Absent = as the session says, or workspace-write. */
+  readonly permission?: PermissionMode
   readonly yes: boolean
   readonly json: boolean
   /** A file name. */
@@ -36,10 +35,10 @@ export function runOptions({ values, words }: Arguments): RunOptions {
     )
   return {
     words,
-    permission: toMode(permission),
     yes: values.yes === true,
     json: values.json === true,
     ...(model === undefined ? {} : { model }),
+    ...(permission === undefined ? {} : { permission: toMode(permission) }),
     ...(directory === undefined ? {} : { directory }),
     ...(resume === undefined ? {} : { resume: { id: resume } }),
     ...(values.continue === true ? { resume: 'newest' } : {}),

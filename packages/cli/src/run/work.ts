@@ -1,9 +1,11 @@
 import type { Agent } from '@dsh/harness/agent'
 import type { Context } from '@dsh/harness/kernel'
 import { createUserMessage } from '@dsh/harness/llm'
+import type { PermissionMode } from '@dsh/harness/plugins/approval'
 import type { MessageSource, UserMessage } from '@dsh/protocol'
 import { correctionFor } from './answer-schema.ts'
 import type { AnswerSchema } from './answer-schema.ts'
+import { askPerson, canAsk } from './ask.ts'
 import { humanFeed, jsonFeed } from './feed.ts'
 import { fixFor } from './fixes.ts'
 import { writeLastModel } from './last-model.ts'
@@ -54,7 +56,11 @@ export async function work(job: Work): Promise<number> {
     const { handle, choice } = await openSession(target, job).catch((error: unknown) => {
       throw withFix(error, target, io)
     })
+    const { session } = handle.agent
+    if (options.permission !== undefined) ctx.permissions.setMode(session, options.permission)
     for (const line of startLines(choice, target)) io.err.line(line)
+    io.err.line(permissionLine(ctx.permissions.modeOf(session), job))
+    if (canAsk(io)) answerAsks(ctx, io)
     stop.signal.throwIfAborted()
     const talk = await converse(handle.agent, watch, job)
     if (options.model !== undefined && watch.tally.hasAnswer) await keepModel(choice, io)
@@ -79,6 +85,29 @@ function startLines(
   const line = inert(`${route} · ${isNew ? 'new session' : 'session'} ${id} · ${folder}`)
   const demo = 'no key was found, so the demo model answers from a script; `dsh models` shows what to set'
   return reason === 'demo' ? [demo, line] : [line]
+}
+
+function permissionLine(mode: PermissionMode, { options, io }: Work): string {
+  if (mode === 'full-access') return 'full-access: nothing is asked or refused'
+  if (mode === 'read-only') return 'read-only: commands and changes of files are refused'
+  const asks = options.yes
+    ? 'commands are allowed'
+    : canAsk(io)
+      ? 'you are asked before commands'
+      : 'commands are refused'
+  return `workspace-write: files of the folder may be changed, ${asks}`
+}
+
+/** One question after the other, also where several agents ask at once. */
+function answerAsks(ctx: Context, io: Io): void {
+  let last: Promise<unknown> = Promise.resolve()
+  ctx.on('approval/request', async question => {
+    const turn = last.then(() => askPerson(question, io, question.signal))
+    last = turn.catch(() => {})
+    const reply = await turn
+    if (reply.allow) return { outcome: 'allowed-once' }
+    return { outcome: 'rejected', ...(reply.reason === undefined ? {} : { reason: reply.reason }) }
+  })
 }
 
 /** The turn of the prompt, and where the answer does not fit the schema, one more. */

@@ -16,7 +16,7 @@ import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import type { TestContext } from 'node:test'
 import { startMockProvider } from '@dsh/harness/testing'
-import type { MockProvider, MockProviderOptions } from '@dsh/harness/testing'
+import type { MockProvider, MockProviderOptions, MockRequest } from '@dsh/harness/testing'
 
 const bin = join(import.meta.dirname, '../../bin.js')
 
@@ -47,7 +47,7 @@ export interface Started {
   readonly child: ChildProcessByStdio<Writable, Readable, Readable>
   readonly out: { stdout: string; stderr: string }
   readonly ended: Promise<Ended>
-  /** Resolves once standard error holds a match. */
+  /** Resolves once the output holds a match. */
   said(pattern: RegExp): Promise<void>
 }
 
@@ -58,6 +58,8 @@ export interface Bench {
   readonly work: string
   readonly env: Record<string, string | undefined>
   start(args: readonly string[], options?: StartOptions): Started
+  /** The same at a terminal of its own, whose input stays open and whose whole output is `stdout`. */
+  terminal(args: readonly string[], options?: StartOptions): Started
   dsh(args: readonly string[], options?: StartOptions): Promise<Ended>
   /** A provider whose key is in the environment of every command from now on. */
   provider(options?: MockProviderOptions): Promise<MockProvider>
@@ -78,10 +80,11 @@ export function bench(t: TestContext): Bench {
     LANG: 'C.UTF-8',
   }
 
-  const start = (args: readonly string[], options: StartOptions = {}): Started => {
+  const launch = (program: readonly [string, ...string[]], options: StartOptions = {}): Started => {
     const { cwd = work, input = '', uid } = options
     if (uid !== undefined) chownSync(join(root, 'user'), uid, uid)
-    const child = spawn(process.execPath, [bin, ...args], {
+    const [command, ...words] = program
+    const child = spawn(command, words, {
       cwd,
       env: { ...env, ...options.env },
       stdio: ['pipe', 'pipe', 'pipe'],
@@ -96,12 +99,17 @@ export function bench(t: TestContext): Bench {
     if (input !== null) child.stdin.end(input)
     const ended = once(child, 'close').then(([code]: unknown[]) => ({ code: code as number | null, ...out }))
     const said = async (pattern: RegExp): Promise<void> => {
-      while (!pattern.test(out.stderr)) {
-        if (child.exitCode !== null) throw new Error(`ended without ${pattern}: ${out.stderr}`)
-        await Promise.race([once(child.stderr, 'data'), once(child, 'close')])
+      while (!pattern.test(out.stdout + out.stderr)) {
+        if (child.exitCode !== null) throw new Error(`ended without ${pattern}: ${out.stdout}${out.stderr}`)
+        await Promise.race([once(child.stdout, 'data'), once(child.stderr, 'data'), once(child, 'close')])
       }
     }
     return { child, out, ended, said }
+  }
+  const start: Bench['start'] = (args, options) => launch([process.execPath, bin, ...args], options)
+  const terminal: Bench['terminal'] = (args, options) => {
+    const words = [process.execPath, bin, ...args].map(word => `'${word.replaceAll("'", "'\\''")}'`)
+    return launch(['script', '-qefc', words.join(' '), '/dev/null'], { ...options, input: null })
   }
 
   return {
@@ -110,6 +118,7 @@ export function bench(t: TestContext): Bench {
     work,
     env,
     start,
+    terminal,
     dsh: (args, options) => start(args, options).ended,
     async provider(options) {
       const provider = await startMockProvider(options)
@@ -120,6 +129,9 @@ export function bench(t: TestContext): Bench {
     logs: () => (existsSync(home) ? globSync(join(home, 'sessions/*/*/log.*')) : []),
   }
 }
+
+/** Whether there is a program that gives a command a terminal. */
+export const canTerminal = existsSync('/usr/bin/script')
 
 /** The lines of `--json`: the events, and the result that ends them. */
 export function jsonLines(stdout: string): {
@@ -132,6 +144,14 @@ export function jsonLines(stdout: string): {
   const result = events.pop()
   if (result === undefined) throw new Error('there is no line')
   return { events, result }
+}
+
+/** What the person said, as the request tells it: without what plugins add in the same role. */
+export function promptsIn(request: MockRequest | undefined): unknown[] {
+  const said = (request?.body.messages ?? [])
+    .filter(({ role }) => role === 'user')
+    .map(({ content }) => content)
+  return said.filter(content => !String(content).startsWith('Current runtime context.'))
 }
 
 /** The id that the last line on standard error names. */

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { reply } from '@dsh/harness/testing'
-import { bench, jsonLines, sessionIn } from './dsh.ts'
+import { bench, jsonLines, promptsIn, sessionIn } from './dsh.ts'
 
 const say = 'What is the answer?'
 
@@ -14,17 +14,18 @@ test('the answer stands alone on standard output, all else on standard error', a
   assert.equal(stdout, 'The answer is 42.\nReally.\n')
   assert.equal(code, 0)
   const lines = stderr.split('\n')
-  assert.match(lines[0] ?? '', /^no sandbox: .* · workspace-write, commands are asked$/)
+  assert.equal(lines[0], 'no sandbox: commands run with your own rights')
   assert.match(
     lines[1] ?? '',
     /^deepseek\/deepseek-flash \(key in DEEPSEEK_API_KEY\) · new session \S{10} · /,
   )
   assert.ok(lines[1]?.endsWith(work))
+  assert.equal(lines[2], 'workspace-write: files of the folder may be changed, commands are refused')
   assert.match(
-    lines[2] ?? '',
+    lines[3] ?? '',
     /^session \S{10} · [\d,]+ tokens in.*, [\d,]+ out · no files changed · go on: .* run -r \S{10} "…"$/,
   )
-  assert.deepEqual(lines.slice(3), [''])
+  assert.deepEqual(lines.slice(4), [''])
   assert.equal(requests[0]?.body.model, 'deepseek-flash')
 })
 
@@ -95,7 +96,7 @@ test('the prompt comes from standard input where there is none, or a dash', asyn
   await dsh(['run'], { input: 'from a pipe ✓\nsecond line\n' })
   await dsh(['run', '-'], { input: 'behind a dash' })
   await dsh(['run', 'two', 'words'])
-  const prompts = requests.map(({ body }) => body.messages?.findLast(({ role }) => role === 'user')?.content)
+  const prompts = requests.flatMap(promptsIn)
   assert.deepEqual(prompts, ['from a pipe ✓\nsecond line', 'behind a dash', 'two words'])
 })
 

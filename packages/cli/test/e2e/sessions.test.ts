@@ -11,11 +11,7 @@ import {
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { reply } from '@dsh/harness/testing'
-import type { MockRequest } from '@dsh/harness/testing'
-import { bench, jsonLines, sessionIn } from './dsh.ts'
-
-const prompts = (request: MockRequest | undefined): unknown[] =>
-  (request?.body.messages ?? []).filter(({ role }) => role === 'user').map(({ content }) => content)
+import { bench, jsonLines, promptsIn, sessionIn } from './dsh.ts'
 
 test('-c goes on with the newest session of the folder, -r with the one it names', async t => {
   const { dsh, provider, root } = bench(t)
@@ -27,13 +23,13 @@ test('-c goes on with the newest session of the folder, -r with the one it names
 
   const again = await dsh(['run', '-c', 'three'])
   assert.equal(sessionIn(again.stderr), second)
-  assert.deepEqual(prompts(requests[3]), ['two', 'three'])
+  assert.deepEqual(promptsIn(requests[3]), ['two', 'three'])
 
   const named = await dsh(['run', '-r', first, 'four'], { cwd: join(root, 'other') })
   assert.equal(sessionIn(named.stderr), first)
-  assert.deepEqual(prompts(requests[4]), ['one', 'four'])
+  assert.deepEqual(promptsIn(requests[4]), ['one', 'four'])
   assert.equal((await dsh(['run', '-c', 'five'])).code, 0)
-  assert.deepEqual(prompts(requests[5]), ['one', 'four', 'five'])
+  assert.deepEqual(promptsIn(requests[5]), ['one', 'four', 'five'])
 })
 
 test('a session keeps its model, unless -m says otherwise', async t => {
@@ -188,7 +184,7 @@ test('a torn tail is cut off with a notice, and the session goes on', async t =>
   assert.equal(statSync(log).size, whole + 100)
   const { code, stderr } = await dsh(['run', '-r', id, 'two'])
   assert.equal(code, 0, stderr)
-  assert.deepEqual(prompts(requests[1]), ['one', 'two'])
+  assert.deepEqual(promptsIn(requests[1]), ['one', 'two'])
   assert.match(stderr, /100 bytes/)
   assert.ok(
     readdirSync(dirname(log)).some(name => readFileSync(join(dirname(log), name)).equals(Buffer.alloc(100))),
@@ -221,7 +217,7 @@ test('an interrupted turn is closed, and the next run goes on behind it', async 
   await first.ended
   const { code, stdout } = await dsh(['run', '-c', '--json', 'two'])
   assert.equal(code, 0)
-  assert.deepEqual(prompts(requests[1]), ['one', 'two'])
+  assert.deepEqual(promptsIn(requests[1]), ['one', 'two'])
   const id = String(jsonLines(stdout).result['sessionId'])
   assert.match((await dsh(['session', 'show', id])).stdout, /^› one\n■ interrupted: .*\n› two\nok\n$/)
 })

@@ -7,6 +7,8 @@ import { SessionStore } from '../core/session/index.ts'
 import type { SessionPersistence } from '../core/session/index.ts'
 import { ToolRuntime } from '../core/tools/index.ts'
 import { Context } from '../kernel/index.ts'
+import { approval } from '../plugins/approval/index.ts'
+import type { PermissionMode } from '../plugins/approval/index.ts'
 import { bash } from '../plugins/bash/index.ts'
 import { fs } from '../plugins/fs/index.ts'
 import { llmDemo } from '../plugins/llm-demo/index.ts'
@@ -19,11 +21,15 @@ export interface HeadlessOptions {
   /** Where sessions are kept. */
   readonly home: string
   readonly env: Readonly<Record<string, string | undefined>>
-  readonly permission: 'read-only' | 'workspace-write' | 'full-access'
+  /** Of sessions whose log says nothing else. */
+  readonly permission: PermissionMode
+  /** Allows what would be asked. */
+  readonly yes?: boolean
 }
 
 /** Everything one task needs, without a surface. */
-export async function headless({ home, env }: HeadlessOptions): Promise<Context> {
+export async function headless(options: HeadlessOptions): Promise<Context> {
+  const { home, env, permission, yes = false } = options
   const ctx = new Context()
   await ctx.plugin(LlmRuntime)
   await ctx.plugin(SessionStore)
@@ -34,6 +40,7 @@ export async function headless({ home, env }: HeadlessOptions): Promise<Context>
   await ctx.plugin(retry)
   await ctx.plugin(storeJsonl, { root: sessionsIn(home) })
   await ctx.plugin(fs)
+  await ctx.plugin(approval, { mode: permission, yes })
   await ctx.plugin(subprocess, { env })
   await ctx.plugin(bash)
   await ctx.plugin(llmDemo)

@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { reply } from '@dsh/harness/testing'
+import { bench, canTerminal } from './dsh.ts'
+
+const skip = !canTerminal
+const touch = reply.toolCall('bash', { command: 'touch made \\\n  && echo ok', description: 'Make a file' })
+
+test('at a terminal a command runs only after a yes, and Enter alone is none', { skip }, async t => {
+  const { terminal, provider, work } = bench(t)
+  await provider({ script: [touch, reply.text('done')] })
+  const run = terminal(['run', 'go'])
+  await run.said(
+    /\? allow bash\r\n {2}│ touch made \\\r\n {2}│ {3}&& echo ok\r\n.*y once, n, or n and a reason: /s,
+  )
+  assert.ok(!existsSync(join(work, 'made')))
+  run.child.stdin.write('\n')
+  await run.said(/ {2}y or n: /)
+  assert.ok(!existsSync(join(work, 'made')))
+  run.child.stdin.write('y\n')
+  const { code, stdout } = await run.ended
+  assert.equal(code, 0)
+  assert.match(stdout, /●\S* bash touch made/)
+  assert.match(stdout, /\r\ndone\r\n/)
+  assert.ok(existsSync(join(work, 'made')))
+})
+
+test('a no with a reason reaches the model', { skip }, async t => {
+  const { terminal, provider, work } = bench(t)
+  const { requests } = await provider({ script: [touch, reply.text('I see.')] })
+  const run = terminal(['run', 'go'])
+  await run.said(/and a reason: /)
+  run.child.stdin.write('n use a temporary folder\n')
+  const { code } = await run.ended
+  assert.equal(code, 0)
+  assert.ok(JSON.stringify(requests[1]?.body.messages?.at(-1)).includes('use a temporary folder'))
+  assert.ok(!existsSync(join(work, 'made')))
+})
+
+test('Ctrl-C at a question cancels the turn', { skip }, async t => {
+  const { terminal, provider } = bench(t)
+  await provider({ script: [touch] })
+  const run = terminal(['run', 'go'])
+  await run.said(/and a reason: /)
+  run.child.stdin.write('\u0003')
+  const { code, stdout } = await run.ended
+  assert.equal(code, 130)
+  assert.match(stdout, /\r\ncancelled\r\nsession /)
+})
+
+test('the answer streams to a terminal, and nothing in it acts on the terminal', { skip }, async t => {
+  const { terminal, provider } = bench(t)
+  const gate = Promise.withResolvers<void>()
+  await provider({
+    script: [reply.text('first words \u001b[2J\u001b]0;title\u0007 and the rest').gate(gate.promise, 3)],
+  })
+  const run = terminal(['run', 'go'])
+  await run.said(/first/)
+  gate.resolve()
+  const { code, stdout } = await run.ended
+  assert.equal(code, 0)
+  assert.equal(stdout.split('first words').length, 2)
+  assert.match(stdout, /first words ␛\[2J␛\]0;title␇ and the rest\r\n/)
+})
+
+test('without a prompt at a terminal nobody waits', { skip }, async t => {
+  const { terminal } = bench(t)
+  for (const args of [['run'], ['run', '-']]) {
+    const { code, stdout } = await terminal(args).ended
+    assert.equal(code, 2)
+    assert.match(stdout, /^error MISSING_PROMPT: /)
+  }
+})
