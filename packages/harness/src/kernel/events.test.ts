@@ -156,6 +156,62 @@ test('a stream counts as running until it ends or is closed', async () => {
   assert.deepEqual(seen, [1, 1, 2])
 })
 
+test('a stream that failed may be asked for again, one that is only begun may not', async () => {
+  const { ctx } = setup()
+  let runs = 0
+  async function* inner(): AsyncGenerator<number> {
+    yield ++runs
+    if (runs === 1) throw new Error('first try')
+  }
+  ctx.on('test/stream', async function* (next) {
+    const first = next()[Symbol.asyncIterator]()
+    assert.deepEqual(await first.next(), { done: false, value: 1 })
+    assert.throws(next, { code: 'NEXT_OPEN' })
+    await assert.rejects(first.next(), /first try/)
+    assert.deepEqual(await first.next(), { done: true, value: undefined })
+    yield* next()
+  })
+  const seen: number[] = []
+  for await (const value of ctx.waterfall('test/stream', inner)) seen.push(value)
+  assert.deepEqual(seen, [2])
+})
+
+test('closing a stream reaches its source while a read is under way', async () => {
+  const { ctx, heard } = setup()
+  const reading = Promise.withResolvers<IteratorResult<number>>()
+  const source: AsyncIterableIterator<number> = {
+    [Symbol.asyncIterator]: () => source,
+    next: () => reading.promise,
+    return() {
+      heard.push('closed')
+      reading.resolve({ done: true, value: undefined })
+      return reading.promise
+    },
+  }
+  ctx.on('test/stream', next => next())
+  const stream = ctx.waterfall('test/stream', () => source)[Symbol.asyncIterator]()
+  const read = stream.next()
+  await stream.return?.()
+  assert.deepEqual(heard, ['closed'])
+  assert.deepEqual(await read, { done: true, value: undefined })
+  await stream.return?.()
+  assert.deepEqual(heard, ['closed'])
+})
+
+test('a stream closed before it was read leaves its source alone and frees next', async () => {
+  const { ctx, heard } = setup()
+  async function* inner(): AsyncGenerator<number> {
+    heard.push('begun')
+    yield 1
+  }
+  ctx.on('test/stream', async function* (next) {
+    await next()[Symbol.asyncIterator]().return?.()
+    yield* next()
+  })
+  for await (const value of ctx.waterfall('test/stream', inner)) heard.push(String(value))
+  assert.deepEqual(heard, ['begun', '1'])
+})
+
 test('a dispatch keeps the listeners it began with', () => {
   const { ctx, heard } = setup()
   const stop = ctx.on('test/emit', () => {

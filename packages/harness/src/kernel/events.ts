@@ -1,3 +1,4 @@
+import { ClosingStream } from './closing-stream.ts'
 import { isAsyncIterable, isPromise } from './effect.ts'
 import { KernelError } from './errors.ts'
 import type { Context } from './context.ts'
@@ -234,7 +235,7 @@ function reusableNext(name: string, run: () => unknown): () => unknown {
     try {
       const result = run()
       if (isPromise(result)) return settling(result, close)
-      if (isAsyncIterable(result)) return closing(result, close)
+      if (isAsyncIterable(result)) return new ClosingStream(result, close)
       open = false
       return result
     } catch (error) {
@@ -247,14 +248,6 @@ function reusableNext(name: string, run: () => unknown): () => unknown {
 async function settling(result: Promise<unknown>, close: () => void): Promise<unknown> {
   try {
     return await result
-  } finally {
-    close()
-  }
-}
-
-async function* closing(stream: AsyncIterable<unknown>, close: () => void): AsyncIterable<unknown> {
-  try {
-    yield* stream
   } finally {
     close()
   }
