@@ -69,8 +69,11 @@ export function imagePlaceholder({ attachment }: ImageBlock): string {
 
 /** `list` itself where `change` gives every entry back. */
 function mapChanged<T>(list: readonly T[], change: (entry: T) => T): readonly T[] {
+  const { length } = list
   let changed: T[] | undefined
-  for (const [index, entry] of list.entries()) {
+  // Runs over the whole history for each request; an iterator takes twice as long.
+  for (let index = 0; index < length; index++) {
+    const entry = list[index] as T
     const next = change(entry)
     if (next === entry) continue
     changed ??= [...list]
