@@ -134,7 +134,7 @@ export class OpenAIChatAdapter extends LlmAdapter {
     const tried = new Set<string>()
     const learned: Adaptation[] = []
     let route = this.#route(options)
-    let maxTokens: number | undefined
+    let maxTokens = this.#outputLimit(options, route)
     for (;;) {
       const tools = this.#toolsOf(options, route)
       const body = await this.#body(options, { route, tools, maxTokens })
@@ -156,6 +156,15 @@ export class OpenAIChatAdapter extends LlmAdapter {
         this.#encoder(route.entry, route.model, { ...route.quirks, ...found.quirks }),
       )
     }
+  }
+
+  /** The most this model writes, where more was asked for. */
+  #outputLimit({ maxTokens }: GenerateOptions, { entry, model }: Route): number | undefined {
+    const { maxOutput } = modelFacts(entry, model)
+    if (maxTokens === undefined || maxOutput === undefined || maxTokens <= maxOutput) return undefined
+    const text = `the answer is limited to ${maxOutput} tokens, the most this model writes`
+    this.#notify({ code: 'OPTION_LEFT_OUT', provider: entry.id, model, text })
+    return maxOutput
   }
 
   async #body(

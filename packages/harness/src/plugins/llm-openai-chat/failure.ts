@@ -180,7 +180,7 @@ function shown(text: string, subject: FailureSubject): string {
 }
 
 /** Hosts echo keys, whole or in part; what looks like one goes too. */
-export function redacted(text: string, secrets: readonly string[]): string {
+function redacted(text: string, secrets: readonly string[]): string {
   let clean = text.toWellFormed()
   for (const secret of secrets) {
     if (secret.length >= 4) clean = clean.replaceAll(secret, '[redacted]')

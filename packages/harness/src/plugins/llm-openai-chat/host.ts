@@ -49,7 +49,8 @@ export class Host {
   }
 
   async readError(response: WireResponse, watchdog: IdleWatchdog): Promise<ErrorReply> {
-    const body = await readSome(response, watchdog)
+    const limitMs = Math.min(errorBodyMs, this.#entry.idleTimeoutMs)
+    const body = await readSome(response, { limitMs, signal: watchdog.signal })
     const header = (name: string): string | undefined => response.header(name)
     return {
       status: response.status,
@@ -216,10 +217,13 @@ async function readAll(response: WireResponse, watchdog: IdleWatchdog): Promise<
 }
 
 /** The beginning of an error's body: what comes within a moment, and not more than a person would read. */
-async function readSome(response: WireResponse, watchdog: IdleWatchdog): Promise<string> {
+async function readSome(
+  response: WireResponse,
+  { limitMs, signal }: { readonly limitMs: number; readonly signal: AbortSignal },
+): Promise<string> {
   const parts: Uint8Array[] = []
   let length = 0
-  const moment = new IdleWatchdog({ limitMs: errorBodyMs, signal: watchdog.signal })
+  const moment = new IdleWatchdog({ limitMs, signal })
   try {
     while (length < errorBodyBytes) {
       const bytes = await moment.guard(response.read())
@@ -228,7 +232,7 @@ async function readSome(response: WireResponse, watchdog: IdleWatchdog): Promise
       length += bytes.length
     }
   } catch (error) {
-    if (watchdog.signal.aborted) throw error
+    if (signal.aborted) throw error
   } finally {
     if (length < errorBodyBytes) response.release()
     else response.discard()

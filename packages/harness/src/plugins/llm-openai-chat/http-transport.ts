@@ -122,8 +122,10 @@ function headOf(sent: ClientRequest, request: WireRequest, proxy: URL | undefine
       if (signal.aborted) reject(signal.reason as Error)
       else reject(sent.reusedSocket && isReset(error) ? new StaleConnection() : asTransportError(error))
     })
+    sent.cork()
     for (const part of request.body ?? []) sent.write(part)
     sent.end()
+    sent.uncork()
   })
 }
 

@@ -28,7 +28,7 @@ function firstSet(env: ReadEnv, names: readonly string[]): [name: string, value:
   return ['', undefined]
 }
 
-export function isLoopback(hostname: string): boolean {
+function isLoopback(hostname: string): boolean {
   const host = hostname.replace(/^\[|\]$/g, '').toLowerCase()
   return host === 'localhost' || host.endsWith('.localhost') || host === '::1' || host.startsWith('127.')
 }

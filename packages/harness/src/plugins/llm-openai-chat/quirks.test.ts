@@ -377,3 +377,13 @@ test('thinking stays apart from the answer when the model is switched there and 
   await ask({ model: 'plain-model', messages: [hello, said, hello] })
   for (const request of mock.requests) assert.equal(request.text.includes('secret thought'), false)
 })
+
+test('an answer longer than the model writes is not asked for', async t => {
+  const { mock, notices, ask } = await setup(t, {}, { like: 'deepseek' })
+  await ask({ model: 'deepseek-flash', maxTokens: 500_000 })
+  assert.equal(mock.requests[0]?.body['max_tokens'], 384_000)
+  assert.deepEqual(
+    notices.map(notice => notice.text),
+    ['the answer is limited to 384000 tokens, the most this model writes'],
+  )
+})

@@ -52,7 +52,7 @@ export const plainQuirks: Quirks = {
 }
 
 /** What a model brings along wherever it is hosted, by a word in its name. The host's own facts win. */
-export const quirksByModel: readonly { readonly name: RegExp; readonly quirks: Partial<Quirks> }[] = [
+const quirksByModel: readonly { readonly name: RegExp; readonly quirks: Partial<Quirks> }[] = [
   {
     name: /deepseek/i,
     quirks: { reasoningReplay: 'with-tool-calls', forcedToolWhileThinking: false, emptyContent: null },
