@@ -54,5 +54,5 @@ test('requests of all kinds, half of them aborted, leave nothing running', async
   for (let turns = 0; live().length > before && turns < 1000; turns++) await new Promise(setImmediate)
   assert.deepEqual([...ends].toSorted(), ['error', 'stop'])
   assert.deepEqual(rejections, [])
-  assert.equal(live().length, before)
+  assert.ok(live().length <= before, live().join(', '))
 })
