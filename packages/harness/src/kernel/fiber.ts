@@ -105,7 +105,7 @@ export class Fiber implements EffectOwner, PromiseLike<void> {
   }
 
   get #root(): Fiber {
-    return this.parent?.#root ?? this
+    return this.parent === undefined ? this : this.parent.#root
   }
 
   get state(): FiberState {

@@ -105,7 +105,9 @@ export class Composition {
     }
     const rows = (of: ReadonlyMap<string, CompositionText>): unknown =>
       [...of.values()].map(layer => layer.rows)
-    if (!isDeepStrictEqual(rows(layers), rows(this.#layers))) await this.#loader.apply(this.#all(layers))
+    const isSame = isDeepStrictEqual(rows(layers), rows(this.#layers))
+    // What could not be loaded may have been installed by now.
+    if (!isSame || !this.#loader.isWhole) await this.#loader.apply(this.#all(layers))
     this.#keep(layers)
   }
 
@@ -154,7 +156,8 @@ export class Composition {
     this.#afterChange()
   }
 
-  #serially<T>(work: () => Promise<T>): Promise<T> {
+  async #serially<T>(work: () => Promise<T>): Promise<T> {
+    this.#loader.assertMayWait()
     const result = this.#queue.then(work)
     this.#queue = result.catch(() => {})
     return result

@@ -11,6 +11,10 @@ export type LoaderErrorCode =
   | 'CHANGE_REFUSED'
   /** A change was asked for from inside another one. */
   | 'NESTED_CHANGE'
+  /** An installed plugin was changed on disk; it runs as it was. */
+  | 'RESTART_NEEDED'
+  /** A plugin took too long to end; changes go on without it. */
+  | 'SLOW_DISPOSAL'
 
 export class LoaderError extends HarnessError<LoaderErrorCode> {
   static {

@@ -1,20 +1,28 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Context } from '../context.ts'
-import type { FiberState } from '../fiber.ts'
+import type { Fiber, FiberState } from '../fiber.ts'
 import { compose } from './compose.ts'
 import { LoaderError } from './errors.ts'
 import { interpolate } from './interpolate.ts'
-import { Modules } from './modules.ts'
+import { isInstalled, Modules } from './modules.ts'
 import type { LoadedPlugin, ModulesOptions } from './modules.ts'
 import type { Row, RowPatch } from './row.ts'
+import { endsWithin } from './time-limit.ts'
 import { Group } from './tree.ts'
 import type { Plugins } from './tree.ts'
 
 export interface LoaderOptions extends ModulesOptions {
   /** What `${env:NAME}` may read. */
   readonly env?: Readonly<Record<string, string | undefined>>
-  /** Awaited before a running composition is changed; a host waits here until no turn runs. */
-  readonly drain?: () => Promise<void>
+  /** Called at once when a change is asked for; a throw refuses it. */
+  readonly guard?: () => void
+  /**
+   * Awaited before a running composition is changed; what it gives is called when the change is over. A host waits here
+   * until no turn runs, and lets none begin.
+   */
+  readonly drain?: () => Promise<void | (() => void)>
+  /** How long a change waits for set-ups and disposals, 10 000 by default; slower ones go on behind it. */
+  readonly settleMs?: number
 }
 
 /** What became of one row. */
@@ -24,6 +32,8 @@ export interface RowReport {
   readonly state: FiberState | 'disabled' | 'unloaded'
   /** Why it does not run, where that is known. */
   readonly reason?: string
+  /** What a person should know though it runs. */
+  readonly note?: string
 }
 
 const changes = new AsyncLocalStorage<{ open: boolean }>()
@@ -38,7 +48,10 @@ export class Loader {
   readonly modules: Modules
   readonly #options: LoaderOptions
   readonly #root: Group
+  readonly #ctx: Context
   readonly #failures = new Map<string, string>()
+  /** Notes on rows whose files on disk are not what runs. */
+  readonly #outdated = new Map<string, string>()
   #rows: readonly Row[] = []
   #plugins = new Map<Row, LoadedPlugin>()
   #queue: Promise<unknown> = Promise.resolve()
@@ -46,9 +59,13 @@ export class Loader {
 
   /** Ends with the plugin of `ctx`. */
   constructor(ctx: Context, options: LoaderOptions = {}) {
+    this.#ctx = ctx
     this.#options = options
     this.modules = new Modules(options)
-    this.#root = new Group(ctx, config => interpolate(config, options.env ?? {}))
+    this.#root = new Group(ctx, {
+      read: config => interpolate(config, options.env ?? {}),
+      settleMs: this.#settleMs,
+    })
     ctx.effect(() => () => this.modules.dispose(), 'loader')
   }
 
@@ -74,22 +91,46 @@ export class Loader {
       if (row.disabled === true) return { id, name, state: 'disabled' }
       if (fiber === undefined)
         return { id, name, state: 'unloaded', reason: this.#failures.get(id) ?? 'its group is off' }
-      const { state, waitsFor, errors } = fiber.inspect()
-      const reason = waitsFor.length > 0 ? `waits for "${waitsFor.join('", "')}"` : errors.at(-1)?.message
-      return { id, name, state, ...(state !== 'active' && reason !== undefined && { reason }) }
+      const note = this.#outdated.get(id)
+      return { id, name, state: fiber.state, ...reasonOf(fiber), ...(note !== undefined && { note }) }
     })
   }
 
-  #change<T>(work: () => Promise<T>): Promise<T> {
-    if (changes.getStore()?.open === true) {
-      return Promise.reject(
-        new LoaderError('NESTED_CHANGE', 'a plugin cannot wait for a change of plugins while it is set up'),
+  /** Whether every row that is switched on has its plugin. */
+  get isWhole(): boolean {
+    return this.#failures.size === 0
+  }
+
+  /**
+   * Throws NESTED_CHANGE, or what the host's guard throws, in code that must not wait for a change of plugins. Asked when
+   * a change is asked for, not when its turn comes: it may stand in line behind what waits for the caller.
+   */
+  assertMayWait(): void {
+    if (changes.getStore()?.open === true)
+      throw new LoaderError(
+        'NESTED_CHANGE',
+        'a plugin cannot wait for a change of plugins while it is set up',
       )
+    this.#options.guard?.()
+  }
+
+  get #settleMs(): number {
+    return this.#options.settleMs ?? 10_000
+  }
+
+  #change<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      this.assertMayWait()
+    } catch (error) {
+      return Promise.reject(error as Error)
     }
     const mark = { open: true }
     const run = async (): Promise<T> => {
-      if (this.#started) await this.#options.drain?.()
-      return changes.run(mark, work).finally(() => void (mark.open = false))
+      const release = this.#started ? await this.#options.drain?.() : undefined
+      return changes.run(mark, work).finally(() => {
+        mark.open = false
+        release?.()
+      })
     }
     const result = this.#queue.then(run)
     this.#queue = result.catch(() => {})
@@ -149,14 +190,26 @@ export class Loader {
 
   async #reload(urls: readonly string[]): Promise<readonly string[]> {
     const stale = new Set(urls.flatMap(url => [...this.modules.dependentsOf(url)]))
-    this.modules.renew(stale)
-    const entries = [...this.#root.entries()].filter(
+    const affected = [...this.#root.entries()].filter(
       ({ loaded }) => loaded?.url !== undefined && stale.has(loaded.url),
     )
+    const { installed = [], own: entries = [] } = Object.groupBy(affected, ({ loaded }) =>
+      isInstalled(loaded?.url ?? '') ? 'installed' : 'own',
+    )
+    for (const { row } of installed) this.#tellOutdated(row)
+    // An installed package that could not be loaded may be whole now; one that runs is not loaded twice.
+    this.modules.renew([...stale].filter(url => installed.length === 0 || !isInstalled(url)))
     if (entries.length > 0) await this.#replace(entries)
     // A module that could not be loaded before may be whole now.
     if (this.#failures.size > 0 && stale.size > 0) await this.#apply(this.#rows)
     return entries.map(({ row }) => row.id)
+  }
+
+  #tellOutdated({ id, name }: Row): void {
+    if (this.#outdated.has(id)) return
+    this.#outdated.set(id, 'its files were changed; restart needed')
+    const text = `the files of plugin "${name}" were changed; it runs as before until a restart`
+    this.#ctx.fiber.report(new LoaderError('RESTART_NEEDED', text), 'loader')
   }
 
   async #replace(
@@ -187,8 +240,19 @@ export class Loader {
   }
 
   async #quiet(): Promise<void> {
-    for (const { fiber } of this.#root.entries()) await fiber.settled()
+    const settled = async (): Promise<void> => {
+      for (const { fiber } of this.#root.entries()) await fiber.settled()
+    }
+    await endsWithin(settled(), this.#settleMs)
   }
+}
+
+function reasonOf(fiber: Fiber): { readonly reason?: string } {
+  const { state, waitsFor, errors } = fiber.inspect()
+  if (state === 'active') return {}
+  if (state === 'loading') return { reason: 'its set-up has not ended' }
+  const reason = waitsFor.length > 0 ? `waits for "${waitsFor.join('", "')}"` : errors.at(-1)?.message
+  return reason === undefined ? {} : { reason }
 }
 
 function throwIfBroken(now: ReadonlyMap<string, string>, before: ReadonlyMap<string, string>): void {

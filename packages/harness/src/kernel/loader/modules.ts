@@ -1,8 +1,11 @@
-import { registerHooks } from 'node:module'
+import { readFileSync } from 'node:fs'
+import { findPackageJSON, registerHooks } from 'node:module'
 import type { ResolveFnOutput, ResolveHookContext } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { LoaderError } from './errors.ts'
 import { pluginOf } from './plugin-of.ts'
+import { endsWithin } from './time-limit.ts'
+import { isInRange } from './version-range.ts'
 
 export interface LoadedPlugin {
   readonly plugin: object
@@ -15,6 +18,8 @@ export interface ModulesOptions {
   readonly builtin?: ((name: string) => object | Promise<object> | undefined) | undefined
   /** How long a module may take to load. */
   readonly timeoutMs?: number
+  /** What the host brings, by package name: a plugin whose package asks for another version of it is not loaded. */
+  readonly versions?: Readonly<Record<string, string>>
 }
 
 const request = 'dsh-plugin:'
@@ -23,7 +28,8 @@ const request = 'dsh-plugin:'
  * Loads plugin modules and knows who imports whom, so that a changed file can be loaded again.
  *
  * Node keeps every module it has loaded; a new version is a new URL, and the old one stays in memory. That is fine for
- * development and the reason why nothing reloads by itself. Files below node_modules are never loaded again.
+ * development and the reason why nothing reloads by itself. What is installed below node_modules is followed as far as its
+ * package goes, so that a change of it can be told of.
  */
 export class Modules {
   readonly #options: ModulesOptions
@@ -50,7 +56,7 @@ export class Modules {
     const id = `${request}${++this.#version}`
     this.#requests.set(id, { name, base })
     try {
-      const module: unknown = await withTimeout(import(id), this.#options.timeoutMs ?? 10_000)
+      const module = await this.#import(id)
       const url = this.#urls.get(id)
       return { plugin: pluginOf(module as Record<string, unknown>), ...(url !== undefined && { url }) }
     } catch (cause) {
@@ -59,6 +65,13 @@ export class Modules {
       this.#requests.delete(id)
       this.#urls.delete(id)
     }
+  }
+
+  async #import(id: string): Promise<unknown> {
+    const { timeoutMs = 10_000 } = this.#options
+    const module: Promise<unknown> = import(id)
+    if (await endsWithin(module, timeoutMs)) return module
+    throw new Error(`its module did not load within ${timeoutMs} ms`)
   }
 
   /** `url` and every loaded file that imports it, near or far. Empty for a file nobody imported. */
@@ -74,7 +87,7 @@ export class Modules {
     return found
   }
 
-  /** Every file that was loaded and may be loaded again. */
+  /** Every file that plugins were loaded from. */
   paths(): string[] {
     return [...this.#importers.keys()].map(url => fileURLToPath(url))
   }
@@ -100,14 +113,47 @@ export class Modules {
     const result =
       wanted === undefined ? next(specifier, context) : next(wanted.name, { ...context, parentURL: parent })
     const url = plain(result.url)
-    if (wanted !== undefined) this.#urls.set(specifier, url)
+    if (wanted !== undefined) this.#begin(specifier, url)
     const isOurs = wanted !== undefined || this.#importers.has(parent)
-    if (!isOurs || !url.startsWith('file:') || url.includes('/node_modules/')) return result
+    if (!isOurs || !url.startsWith('file:')) return result
+    if (wanted === undefined && isInstalled(url) && packageOf(url) !== packageOf(parent)) return result
     const importers = this.#importers.get(url) ?? new Set()
     this.#importers.set(url, importers)
     if (wanted === undefined) importers.add(parent)
     const version = this.#versions.get(url)
     return version === undefined ? result : { ...result, url: `${url}?v=${version}` }
+  }
+
+  #begin(id: string, url: string): void {
+    this.#urls.set(id, url)
+    const { versions } = this.#options
+    if (versions !== undefined && url.startsWith('file:')) assertVersions(url, versions)
+  }
+}
+
+/** Whether a file is part of an installed package. */
+export function isInstalled(url: string): boolean {
+  return url.includes('/node_modules/')
+}
+
+/** The folder of an installed package, '' for what is not installed. */
+function packageOf(url: string): string {
+  return /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+\//.exec(url)?.[0] ?? ''
+}
+
+/** Throws where the package of a file says that it is not for this host. */
+function assertVersions(url: string, versions: Readonly<Record<string, string>>): void {
+  const manifest = findPackageJSON(url)
+  if (manifest === undefined) return
+  const text = readFileSync(manifest, 'utf8').replace(/^\uFEFF/, '')
+  const { engines, peerDependencies } = JSON.parse(text) as Record<
+    string,
+    Record<string, unknown> | undefined
+  >
+  for (const [name, range] of Object.entries({ ...engines, ...peerDependencies })) {
+    const version = Object.hasOwn(versions, name) ? versions[name] : undefined
+    if (version === undefined || typeof range !== 'string' || isInRange(version, range)) continue
+    throw new Error(`it is for ${name} ${range}, and this is ${version}`)
   }
 }
 
@@ -117,14 +163,4 @@ function plain(url: string): string {
 
 function unloadable(name: string, reason: string, cause?: unknown): LoaderError {
   return new LoaderError('UNLOADABLE_PLUGIN', `plugin "${name}" cannot be loaded: ${reason}`, { cause })
-}
-
-async function withTimeout<T>(work: Promise<T>, ms: number): Promise<T> {
-  const { promise, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new Error(`its module did not load within ${ms} ms`)), ms)
-  try {
-    return await Promise.race([work, promise])
-  } finally {
-    clearTimeout(timer)
-  }
 }

@@ -3,8 +3,10 @@ import type { Context } from '../context.ts'
 import { Fiber } from '../fiber.ts'
 import { toDefinition } from '../plugin.ts'
 import type { Definition, Inject } from '../plugin.ts'
+import { LoaderError } from './errors.ts'
 import type { LoadedPlugin } from './modules.ts'
 import type { Row } from './row.ts'
+import { endsWithin } from './time-limit.ts'
 
 /** Modules by row, loaded before anything is changed; a row that is missing here could not be loaded. */
 export type Plugins = ReadonlyMap<Row, LoadedPlugin>
@@ -17,16 +19,22 @@ interface Mounted {
   readonly group: Group | undefined
 }
 
+export interface GroupOptions {
+  /** Turns a row's config into what the plugin gets. */
+  read(config: unknown): unknown
+  /** How long the end of a plugin is waited for. */
+  readonly settleMs: number
+}
+
 /** The running side of a composition: brings the mounted plugins of one list to what its rows say. */
 export class Group {
   readonly #ctx: Context
-  readonly #read: (config: unknown) => unknown
+  readonly #options: GroupOptions
   #mounted = new Map<string, Mounted>()
 
-  /** `read` turns a row's config into what the plugin gets. */
-  constructor(ctx: Context, read: (config: unknown) => unknown) {
+  constructor(ctx: Context, options: GroupOptions) {
     this.#ctx = ctx
-    this.#read = read
+    this.#options = options
   }
 
   /**
@@ -75,7 +83,7 @@ export class Group {
     } else {
       const changed = !isDeepStrictEqual(mounted.row.config, row.config)
       this.#mounted.set(row.id, { ...mounted, row })
-      if (changed) mounted.fiber.update(this.#read(row.config)).catch(() => {})
+      if (changed) mounted.fiber.update(this.#options.read(row.config)).catch(() => {})
     }
     await this.#mounted.get(row.id)?.group?.reconcile(row.rows ?? [], plugins)
   }
@@ -86,18 +94,22 @@ export class Group {
       loaded === undefined ? groupDefinition(row) : withInject(toDefinition(loaded.plugin), row.inject)
     const place = {
       parent: ctx.fiber,
-      config: loaded && this.#read(row.config),
+      config: loaded && this.#options.read(row.config),
       context: (fiber: Fiber) => ctx.below(fiber),
     }
     const fiber = Fiber.mount(definition, place, { wait: true })
-    const group = loaded === undefined ? new Group(fiber.ctx, this.#read) : undefined
+    const group = loaded === undefined ? new Group(fiber.ctx, this.#options) : undefined
     this.#mounted.set(row.id, { row, loaded, ctx, fiber, group })
   }
 
   async #unmount(id: string, mounted: Mounted): Promise<void> {
     this.#mounted.delete(id)
     // What fails on the way is reported by the fiber; the row is gone all the same.
-    await mounted.fiber.dispose().catch(() => {})
+    const end = mounted.fiber.dispose().catch(() => {})
+    const { settleMs } = this.#options
+    if (await endsWithin(end, settleMs)) return
+    const text = `plugin "${mounted.fiber.name}" did not end within ${settleMs} ms; the change went on without it`
+    mounted.fiber.report(new LoaderError('SLOW_DISPOSAL', text), 'loader')
   }
 }
 
