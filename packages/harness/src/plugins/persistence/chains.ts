@@ -4,12 +4,10 @@ export class Chains<Key> {
 
   /** A job that still waits when `signal` aborts never runs, and rejects with its reason at once. */
   run<T>(key: Key, job: () => Promise<T>, signal?: AbortSignal): Promise<T> {
-    const before = this.#tails.get(key) ?? Promise.resolve()
-    const result = untilAborted(before, signal).then(() => {
-      signal?.throwIfAborted()
-      return job()
-    })
-    const tail = Promise.allSettled([before, result]).then(() => {
+    const before = this.#tails.get(key)
+    const result =
+      before === undefined ? begin(job, signal) : wait(before, signal).then(() => begin(job, signal))
+    const tail = settle(before, result).then(() => {
       if (this.#tails.get(key) === tail) this.#tails.delete(key)
     })
     this.#tails.set(key, tail)
@@ -22,7 +20,18 @@ export class Chains<Key> {
   }
 }
 
-function untilAborted(promise: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
+async function begin<T>(job: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  signal?.throwIfAborted()
+  return await job()
+}
+
+/** Never rejects. */
+async function settle(before: Promise<void> | undefined, result: Promise<unknown>): Promise<void> {
+  if (before !== undefined) await before
+  await result.catch(() => undefined)
+}
+
+function wait(promise: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
   if (signal === undefined) return promise
   if (signal.aborted) return Promise.reject(signal.reason as Error)
   const { promise: aborted, reject } = Promise.withResolvers<never>()

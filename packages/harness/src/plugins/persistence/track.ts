@@ -38,6 +38,7 @@ export class Track {
   readonly #host: TrackHost
   readonly #queue: WriteBehind
   #backing: ArtifactBacking
+  #isMoved = false
   #writer: LogWriter | undefined
   #stored: number
 
@@ -49,7 +50,7 @@ export class Track {
     this.#queue = new WriteBehind({
       hasMore: () => session.length > this.#stored,
       write: async () => {
-        await after?.catch(() => undefined)
+        if (after !== undefined) await after.catch(() => undefined)
         await this.#run(() => this.#write())
       },
       delayMs: host.delayMs,
@@ -67,12 +68,7 @@ export class Track {
 
   /** Resolves once everything is durable. */
   async flush(): Promise<void> {
-    // What an event names must be there before it. What could not be moved once is moved again.
-    await this.#backing.moved.catch(() => {
-      this.#backing.detach()
-      this.#backing = this.#attach()
-      return this.#backing.moved
-    })
+    if (!this.#isMoved) await this.#move()
     await this.#queue.flush()
   }
 
@@ -92,6 +88,16 @@ export class Track {
       await this.#writer?.close()
       this.#writer = undefined
     })
+  }
+
+  /** What an event names must be there before it. What could not be moved once is moved again. */
+  async #move(): Promise<void> {
+    await this.#backing.moved.catch(() => {
+      this.#backing.detach()
+      this.#backing = this.#attach()
+      return this.#backing.moved
+    })
+    this.#isMoved = true
   }
 
   #attach(): ArtifactBacking {

@@ -81,7 +81,8 @@ export class WriteBehind {
     this.stop()
     try {
       // Whatever comes of a write that is under way: what it fails at is tried again here.
-      await this.#active?.catch(() => undefined)
+      if (this.#active !== undefined) await this.#active.catch(() => undefined)
+      else await Promise.resolve()
       while (this.#options.hasMore()) {
         this.stop()
         await this.#write()
@@ -93,10 +94,11 @@ export class WriteBehind {
   }
 
   async #write(): Promise<void> {
-    const active = this.#options.write().finally(() => {
+    this.#active = this.#options.write()
+    try {
+      await this.#active
+    } finally {
       this.#active = undefined
-    })
-    this.#active = active
-    await active
+    }
   }
 }

@@ -44,7 +44,11 @@ export function encodeFrame(text: string): Buffer {
 
 /** Throws where the checksum or anything else is wrong. */
 export function decodeFrame(frame: Buffer): Buffer {
-  return decodeRaw(frame) ?? zstdDecompressSync(frame, decompression)
+  const raw = rawContent(frame)
+  if (raw === undefined) return zstdDecompressSync(frame, decompression)
+  if (xxh64Low(raw) !== frame.readUInt32LE(frame.length - checksumSize))
+    throw new RangeError('a frame does not match its checksum')
+  return raw
 }
 
 /** What the complete blocks of an incomplete frame hold; no checksum covers it. */
@@ -72,8 +76,11 @@ function encodeRaw(bytes: Buffer): Buffer {
   return frame
 }
 
-/** The content of a frame that `encodeRaw` made; undefined for one that it did not. Throws where it is damaged. */
-function decodeRaw(frame: Buffer): Buffer | undefined {
+/**
+ * The content of a frame that is stored as it is, without a look at its checksum; undefined for any other frame.
+ * Throws where its lengths disagree.
+ */
+export function rawContent(frame: Buffer): Buffer | undefined {
   const descriptor = frame.readUInt8(4)
   if (longestRaw === 0) return undefined
   if (descriptor !== shortRaw && descriptor !== longRaw) return undefined
@@ -84,8 +91,6 @@ function decodeRaw(frame: Buffer): Buffer | undefined {
   const declared = descriptor === shortRaw ? frame.readUInt8(5) : frame.readUInt16LE(5) + 256
   if (declared !== content.length)
     throw new RangeError(`a frame of ${content.length} bytes declares ${declared}`)
-  if (xxh64Low(content) !== frame.readUInt32LE(frame.length - checksumSize))
-    throw new RangeError('a frame does not match its checksum')
   return content
 }
 

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { setImmediate } from 'node:timers/promises'
 import type { SessionEvent } from '@dsh/protocol'
 import type { StoredGap } from '../../core/session/index.ts'
-import { decodeFrame, decodeTornFrame, frameAt, nextMagic } from './frames.ts'
+import { decodeFrame, decodeTornFrame, frameAt, nextMagic, rawContent } from './frames.ts'
 import { chainHash, parseChainLine, parseEventLine, parseHeaderLine } from './records.ts'
 import type { ChainLine, EventLine, HeaderLine } from './records.ts'
 import type { Spill } from './spill.ts'
@@ -237,13 +237,33 @@ function readFrame(bytes: Buffer, at: number): ReadFrame {
   if (found.kind === 'bad') return found
   if (found.kind === 'skippable') return { end: found.end }
   const frame = bytes.subarray(at, found.end)
-  const text = decodeText(frame)
+  const hash = chainHash(frame)
+  const text = isNamedNext(bytes, found.end, hash) ? rawText(frame) : decodeText(frame)
   if (text === undefined) return { reason: 'a frame does not match its checksum' }
   const { chain, lines } = splitFrame(text)
   if (chain === undefined) return { reason: 'a frame does not say where it belongs' }
   if (lines.length !== chain.count)
     return { reason: `a frame has ${lines.length} lines where ${chain.count} were written` }
-  return { end: found.end, hash: chainHash(frame), chain, lines }
+  return { end: found.end, hash, chain, lines }
+}
+
+/**
+ * Whether a short frame at `at` says that it follows the frame with this hash. Then that frame is whole, and its
+ * checksum, which takes as long as all the rest of its reading, tells nothing more.
+ */
+function isNamedNext(bytes: Buffer, at: number, hash: string): boolean {
+  const start = bytes.subarray(at, at + longestChainLine).toString('latin1')
+  return start.includes(`"prev":"${hash}"`)
+}
+
+const longestChainLine = 128
+
+function rawText(frame: Buffer): string | undefined {
+  try {
+    return (rawContent(frame) ?? decodeFrame(frame)).toString('utf8')
+  } catch {
+    return undefined
+  }
 }
 
 function splitFrame(text: string): { chain: ChainLine | undefined; lines: readonly string[] } {

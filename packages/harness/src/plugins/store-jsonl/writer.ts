@@ -109,9 +109,11 @@ export class JsonlWriter implements LogWriter {
   async append(events: readonly SessionEvent[]): Promise<void> {
     if (events.length === 0) return
     try {
-      if (this.#lock === undefined) await this.#checkFree()
-      await this.#takeLock()
-      await this.mend()
+      if (this.#lock === undefined) {
+        await this.#checkFree()
+        await this.#takeLock()
+      }
+      if (this.#looseEnd !== undefined) await this.mend()
       await (this.#log === undefined ? this.#publish(events) : this.#extend(events, this.#log))
     } catch (error) {
       throw storeError(error, this.#header.id, this.#folder)
