@@ -2,6 +2,8 @@
 import './accessor.ts'
 
 export * from './agent.ts'
+export { betweenTurns } from './between-turns.ts'
+export type { BetweenTurns, BetweenTurnsOptions } from './between-turns.ts'
 export { agentEvents } from './dispatch.ts'
 export type { AgentEvents } from './dispatch.ts'
 export { AgentError } from './errors.ts'

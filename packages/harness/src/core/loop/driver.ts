@@ -40,7 +40,9 @@ export class Driver {
   }
 
   wakeEarly(): void {
-    if (this.#earlyWake && this.#host.inbox.hasPending && this.#phase.kind === 'idle') this.#start()
+    if (!this.#earlyWake || !this.#host.inbox.hasPending) return
+    if (this.#phase.kind === 'idle') this.#start()
+    else this.#phase.wakeRequested = true
   }
 
   /** Cancels what runs and wakes nothing any more; the inbox is kept. Resolves when nothing runs. */
