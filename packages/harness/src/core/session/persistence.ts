@@ -27,6 +27,8 @@ export interface SessionPersistence {
   load(id: SessionId, signal?: AbortSignal): Promise<StoredSession>
   /** The same view without writing anything; a live id gives its current events. */
   inspect(id: SessionId, signal?: AbortSignal): Promise<StoredSession>
+  /** What `inspect` gives as a detached session to look at; nothing can be appended, and it says why. */
+  view(id: SessionId, signal?: AbortSignal): Promise<Session>
   /** The stored events from `fromSeq` on, as they are, unrepaired; none behind the end. */
   readFrom(id: SessionId, fromSeq: number, signal?: AbortSignal): Promise<StoredSession>
   /** Every stored session; one that cannot be read is a row with a reason, never a failed list. */

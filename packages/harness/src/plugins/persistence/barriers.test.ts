@@ -5,62 +5,32 @@ import type { SessionEvent } from '@dsh/protocol'
 import type { AgentStatus } from '../../core/agent/index.ts'
 import { defineTool } from '../../core/tools/index.ts'
 import type { Context } from '../../kernel/index.ts'
-import { createHarness, say } from '../../testing/index.ts'
+import { createHarness, MemoryStore, say } from '../../testing/index.ts'
 import { text, toolCall, toolCalls } from '../llm-scripted/index.ts'
 import type { ScriptEntry } from '../llm-scripted/index.ts'
 import { mountPersistence, PersistenceError } from './index.ts'
-import type { LogWriter, Medium } from './index.ts'
-
-/** A medium in memory, that fails while `problem` is set and tells what was durable when. */
-function memoryMedium() {
-  const state = { events: [] as SessionEvent[], writes: 0, problem: undefined as Error | undefined }
-  const writer: LogWriter = {
-    mend: async () => undefined,
-    async append(events) {
-      // As a disk does, in a later job.
-      await new Promise(resolve => setImmediate(resolve))
-      if (state.problem !== undefined) throw state.problem
-      state.events.push(...events)
-      state.writes += 1
-    },
-    putArtifact: async bytes => ({ sha256: '', bytes: bytes.length }),
-    getArtifact: async () => undefined,
-    close: async () => {},
-  }
-  const medium: Medium = {
-    name: 'memory',
-    locate: () => undefined,
-    read: async () => undefined,
-    revision: async () => undefined,
-    list: async () => [],
-    begin: () => writer,
-    resume: async () => {
-      throw new PersistenceError('SESSION_NOT_FOUND', 'it is not stored')
-    },
-    artifact: async () => undefined,
-    close: async () => {},
-  }
-  return { medium, state }
-}
 
 async function setup(script: readonly ScriptEntry[]) {
-  const { medium, state } = memoryMedium()
+  const store = new MemoryStore()
+  const durable = (): string => types(store.events(SessionId('agent-1')))
   const asked: string[] = []
   const watched = script.map((entry): ScriptEntry => {
     if (typeof entry === 'function' || entry === 'hang') return entry
     return () => {
-      asked.push(types(state.events))
+      asked.push(durable())
       return entry
     }
   })
   const harness = await createHarness(watched)
   const never = { set: () => undefined, clear: () => {} }
-  const store = {
+  const plugin = {
     name: 'store',
     inject: ['sessions'],
-    apply: (ctx: Context) => mountPersistence(ctx, medium, { writeBatchMaxDelayMs: 200, timers: never }),
+    apply: (ctx: Context) =>
+      mountPersistence(ctx, store.open(), { writeBatchMaxDelayMs: 200, timers: never }),
   }
-  await harness.ctx.plugin(store)
+  const fiber = harness.ctx.plugin(plugin)
+  await fiber
   const ran: string[] = []
   const addTool = (
     name: string,
@@ -72,13 +42,13 @@ async function setup(script: readonly ScriptEntry[]) {
         description: name,
         parameters: {},
         execute: (_args, exec) => {
-          ran.push(types(state.events))
+          ran.push(durable())
           return body(exec)
         },
       }),
     )
   }
-  return { ...harness, state, asked, ran, addTool }
+  return { ...harness, unmount: () => fiber.dispose(), store, durable, asked, ran, addTool }
 }
 
 function types(events: readonly SessionEvent[]): string {
@@ -92,18 +62,21 @@ const request = 'turn/start step/start user/message request/header request/conte
 const called = `${request} assistant/message tool/call tool/start`
 
 test('a request is not sent before its log is durable, a body not run, and an idle agent has lost nothing', async () => {
-  const { ctx, agent, addTool, state, asked, ran } = await setup([toolCall('look', {}, 'c1'), text('done')])
+  const { ctx, agent, addTool, store, durable, asked, ran } = await setup([
+    toolCall('look', {}, 'c1'),
+    text('done'),
+  ])
   addTool('look')
   const one = agent()
   const statuses: (readonly [status: AgentStatus, durable: string])[] = []
-  ctx.on('agent/status', ({ status }) => statuses.push([status, types(state.events)]))
+  ctx.on('agent/status', ({ status }) => statuses.push([status, durable()]))
   one.followup(say('go'))
   await one.whenIdle()
   const answered = `${called} tool/result step/end step/start`
   assert.deepEqual(ran, [called])
   assert.deepEqual(asked, [request, answered])
   assert.deepEqual(statuses.at(-1), ['idle', `${answered} assistant/message step/end turn/end`])
-  assert.deepEqual(state.events, one.session.events)
+  assert.deepEqual(store.events(one.id), one.session.events)
   await ctx.dispose()
 })
 
@@ -113,7 +86,7 @@ test('the start of a body is marked once for each call, after policy and right b
     { name: 'look', args: {}, id: 'c2' },
     { name: 'forbidden', args: {}, id: 'c3' },
   ]
-  const { ctx, agent, addTool, state } = await setup([toolCalls(calls), text('done')])
+  const { ctx, agent, addTool, store } = await setup([toolCalls(calls), text('done')])
   addTool('look')
   addTool('forbidden')
   ctx.tools.guard(exec => (exec.name === 'forbidden' ? 'no' : undefined))
@@ -121,17 +94,19 @@ test('the start of a body is marked once for each call, after policy and right b
   one.followup(say('go'))
   await one.whenIdle()
   const of = (type: string): readonly unknown[] =>
-    state.events.flatMap(event => (event.type === type ? [(event.data as { callId: unknown }).callId] : []))
+    store
+      .events(one.id)
+      .flatMap(event => (event.type === type ? [(event.data as { callId: unknown }).callId] : []))
   assert.deepEqual(of('tool/call'), ['c1', 'c2', 'c3'])
   assert.deepEqual(of('tool/start'), ['c1', 'c2'])
-  const [start] = state.events.filter(event => event.type === 'tool/start')
+  const [start] = store.events(one.id).filter(event => event.type === 'tool/start')
   assert.deepEqual(start?.data, { turn: 1, step: 1, callId: 'c1' })
   assert.equal(start?.ignorable, true)
   await ctx.dispose()
 })
 
 test('a call that a tool makes rides on the barrier of the call that it serves', async () => {
-  const { ctx, agent, addTool, state } = await setup([toolCall('outer', {}, 'c1'), text('done')])
+  const { ctx, agent, addTool, store } = await setup([toolCall('outer', {}, 'c1'), text('done')])
   addTool('inner')
   ctx.tools.register(
     defineTool({
@@ -139,7 +114,7 @@ test('a call that a tool makes rides on the barrier of the call that it serves',
       description: 'outer',
       parameters: {},
       async execute(_args, exec) {
-        const before = state.writes
+        const before = store.writes
         const { token, signal, rootCallId } = exec
         await ctx.tools.execute({
           callId: exec.callId,
@@ -149,45 +124,45 @@ test('a call that a tool makes rides on the barrier of the call that it serves',
           parent: token,
           signal,
         })
-        return String(state.writes - before)
+        return String(store.writes - before)
       },
     }),
   )
   const one = agent()
   one.followup(say('go'))
   await one.whenIdle()
-  const [result] = state.events.filter(event => event.type === 'tool/result')
+  const [result] = store.events(one.id).filter(event => event.type === 'tool/result')
   assert.deepEqual(result?.data.message.content[0].content, [{ type: 'text', text: '0' }])
-  assert.equal(state.events.filter(event => event.type === 'tool/start').length, 1)
+  assert.equal(store.events(one.id).filter(event => event.type === 'tool/start').length, 1)
   await ctx.dispose()
 })
 
 test('where the log cannot be made durable, no model is asked, and the agent works again once it can', async () => {
-  const { ctx, agent, state, asked } = await setup([text('done')])
+  const { ctx, agent, store, asked } = await setup([text('done')])
   const one = agent()
-  state.problem = new PersistenceError('STORE_FAILED', 'session "agent-1" cannot be stored: no space is left')
+  store.failure = new PersistenceError('STORE_FAILED', 'session "agent-1" cannot be stored: no space is left')
   one.followup(say('go'))
   await one.whenIdle()
   assert.deepEqual(asked, [])
   const end = one.session.last('turn/end')
   assert.ok(end?.data.reason.kind === 'error')
   assert.match(end.data.reason.error.message, /no space is left/)
-  assert.deepEqual(state.events, [])
-  state.problem = undefined
+  assert.deepEqual(store.events(one.id), [])
+  store.failure = undefined
   one.followup(say('again'))
   await one.whenIdle()
   assert.equal(asked.length, 1)
-  assert.deepEqual(state.events, one.session.events)
+  assert.deepEqual(store.events(one.id), one.session.events)
   await ctx.dispose()
 })
 
 test('where the log cannot be made durable, no body runs, and the model is told', async () => {
-  const { ctx, agent, addTool, state, ran } = await setup([toolCall('look', {}, 'c1'), text('done')])
+  const { ctx, agent, addTool, store, ran } = await setup([toolCall('look', {}, 'c1'), text('done')])
   addTool('look')
   const one = agent()
   ctx.on('session/event', (_session, event) => {
-    if (event.type === 'tool/start') state.problem = new Error('no space is left')
-    if (event.type === 'tool/result') state.problem = undefined
+    if (event.type === 'tool/start') store.failure = new Error('no space is left')
+    if (event.type === 'tool/result') store.failure = undefined
   })
   one.followup(say('go'))
   await one.whenIdle()
@@ -228,7 +203,7 @@ test('a request that is cancelled while it waits for the disk is not sent', asyn
 })
 
 test('requests and calls of nobody, or of a session that is not kept, pass', async () => {
-  const { ctx, addTool, state, adapter } = await setup([text('one'), text('two')])
+  const { ctx, addTool, store, adapter } = await setup([text('one'), text('two')])
   addTool('look')
   const { signal } = new AbortController()
   for (const sessionId of [undefined, SessionId('nobody')]) {
@@ -239,19 +214,22 @@ test('requests and calls of nobody, or of a session that is not kept, pass', asy
   }
   const result = await ctx.tools.execute({ callId: 'c1' as never, name: 'look', arguments: {}, signal })
   assert.equal(result.isError, false)
-  assert.equal(state.writes, 0)
+  assert.equal(store.writes, 0)
   assert.equal(adapter.requests.length, 2)
   await ctx.dispose()
 })
 
 test('everything that the store registered goes with it', async () => {
-  const { ctx, agent, state } = await setup([text('done')])
+  const { ctx, agent, store, unmount } = await setup([text('one'), text('two')])
   const one = agent()
-  const store = ctx.inspect().children.find(({ name }) => name === 'store')
-  assert.ok(store !== undefined)
   one.followup(say('go'))
   await one.whenIdle()
-  await ctx.dispose()
-  assert.deepEqual(state.events, one.session.events)
+  const { length } = store.events(one.id)
+  await unmount()
   assert.equal(ctx.get('sessionPersistence'), undefined)
+  one.followup(say('again'))
+  await one.whenIdle()
+  assert.equal(one.session.last('turn/end')?.data.reason.kind, 'completed')
+  assert.equal(store.events(one.id).length, length)
+  await ctx.dispose()
 })

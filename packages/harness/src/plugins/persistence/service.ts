@@ -15,6 +15,8 @@ import type { Coordinator } from './coordinator.ts'
 import { PersistenceError } from './errors.ts'
 import { viewOf } from './restore.ts'
 
+const viewText = 'it was opened to be looked at'
+
 /** `ctx.sessionPersistence`: what is live is read from its session, all else from the medium. */
 export class Persistence extends Service implements SessionPersistence {
   private readonly coordinator: Coordinator
@@ -57,6 +59,15 @@ export class Persistence extends Service implements SessionPersistence {
     const log = await this.coordinator.medium.read(id, { signal })
     if (log === undefined) throw notStored(id)
     return viewOf(log, this.coordinator.sessions)
+  }
+
+  async view(id: SessionId, signal?: AbortSignal): Promise<Session> {
+    const { header, events, readOnly = viewText } = await this.inspect(id, signal)
+    const { medium, sessions } = this.coordinator
+    const session = sessions.prepare(id, { seed: events, meta: header, seedSource: 'persistence', readOnly })
+    const put = (): Promise<never> => Promise.reject(new PersistenceError('SESSION_READ_ONLY', readOnly))
+    session.artifacts.attach({ put, get: sha256 => medium.artifact(id, sha256) })
+    return session
   }
 
   async readFrom(id: SessionId, fromSeq: number, signal?: AbortSignal): Promise<StoredSession> {

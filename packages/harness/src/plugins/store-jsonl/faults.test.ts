@@ -154,6 +154,32 @@ async function reopen(medium: JsonlMedium, hint: string): Promise<{ writer: LogW
   return { writer, length: log.events.length }
 }
 
+test('what is acknowledged has reached the disk, with the names that lead to it', async t => {
+  const { program } = setup(t)
+  const { fs, medium } = program()
+  const writer = medium.begin(header)
+  const during = async (run: () => Promise<unknown>): Promise<string> => {
+    const { length } = fs.calls
+    await run()
+    const matters = ['file.write', 'file.sync', 'rename', 'syncFolder', 'mkdir', 'link']
+    return fs.calls
+      .slice(length)
+      .filter(call => matters.includes(call))
+      .join(' ')
+  }
+  const folders = 'mkdir mkdir mkdir syncFolder mkdir syncFolder mkdir syncFolder'
+  const claim = 'file.write file.sync link'
+  const publish = 'file.write file.sync rename syncFolder'
+  const first = await during(() => writer.append(all.slice(0, 3)))
+  assert.equal(first, `${folders} ${claim} ${publish.replace('write', 'write file.write')}`)
+  assert.equal(await during(() => writer.append(all.slice(3, 8))), 'file.write file.sync')
+  assert.equal(
+    await during(() => writer.append(all.slice(8))),
+    `mkdir syncFolder ${publish} file.write file.sync`,
+  )
+  await writer.close()
+})
+
 test('writes that take only half of their bytes are gone on with', async t => {
   const { program } = setup(t)
   const { fs, medium } = program()

@@ -269,7 +269,7 @@ test('a session that was resumed with a cut end and published goes on behind it'
   assert.deepEqual((await medium.read(SessionId('s1')))?.events, events)
 })
 
-test('what a dead program left of a session that was never stored is swept away; what lives is not', async t => {
+test('what dead programs left is swept away; logs, pictures and what lives are not', async t => {
   const { root, medium } = setup(t)
   const project = join(root, '--work--')
   const self = createLocalProcesses().self()
@@ -280,6 +280,7 @@ test('what a dead program left of a session that was never stored is swept away;
   }
   left('dead', { pid: 2 ** 22 + 1 }, ['log.jsonl.zst.1.tmp'])
   left('dead-with-picture', { pid: 2 ** 22 + 1 }, ['artifacts/abc', 'artifacts/abc.1.tmp'])
+  left('stored', { pid: 2 ** 22 + 1 }, ['log.jsonl.zst', 'log.jsonl.zst.1.tmp'])
   left('alive', {}, ['log.jsonl.zst.1.tmp'])
   mkdirSync(join(project, 'just-made'))
   await medium.sweep()
@@ -293,5 +294,8 @@ test('what a dead program left of a session that was never stored is swept away;
     'dead-with-picture/artifacts',
     'dead-with-picture/artifacts/abc',
     'just-made',
+    'stored',
+    'stored/artifacts',
+    'stored/log.jsonl.zst',
   ])
 })

@@ -6,13 +6,12 @@ import type { LockHost } from './lock.ts'
 import { removeDrafts } from './publish.ts'
 
 /**
- * Removes drafts and dead locks of sessions whose log was never published, and their folders where nothing else is in
- * them. Only a lock whose owner is dead shows that a folder was left; what cannot be changed stays.
+ * Removes drafts and locks that dead programs left, and the folders of sessions that never got a log. Only a lock whose
+ * owner is dead shows that a folder was left; what cannot be changed stays.
  */
 export async function sweepFolders(host: LockHost, root: string): Promise<void> {
   for await (const { folder } of sessionFolders(host.fs, root)) {
-    const isPublished = await unlessMissing(host.fs.stat(pathsIn(folder).log)).catch(() => 'unknown')
-    if (isPublished === undefined) await sweepFolder(host, folder).catch(() => undefined)
+    await sweepFolder(host, folder).catch(() => undefined)
   }
 }
 
@@ -26,6 +25,7 @@ async function sweepFolder(host: LockHost, folder: string): Promise<void> {
   } finally {
     await lock.release()
   }
+  if ((await unlessMissing(host.fs.stat(paths.log))) !== undefined) return
   // Folders that hold anything else stay.
   await host.fs.rmdir(paths.artifacts).catch(() => undefined)
   await host.fs.rmdir(folder)

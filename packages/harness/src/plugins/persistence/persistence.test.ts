@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { SessionId } from '@dsh/protocol'
+import { MemoryStore } from '../../testing/index.ts'
+import { append, startProgram } from '../../testing/contracts/store-program.ts'
+import { turnOf } from '../../testing/contracts/store-samples.ts'
+import { Chains } from './chains.ts'
+
+const id = SessionId('s1')
+
+async function jobs(): Promise<void> {
+  for (let count = 0; count < 5; count += 1) await new Promise(resolve => setImmediate(resolve))
+}
+
+test('a write that fails in the background is told once, and made up for by the next', async () => {
+  const store = new MemoryStore()
+  const { ctx, clock, notices, stop } = await startProgram(store)
+  const session = ctx.sessions.create(id)
+  store.failure = new Error('no space is left')
+  append(session, ['turn/start', { turn: 1 }])
+  clock.expire()
+  await jobs()
+  clock.expire()
+  await jobs()
+  assert.deepEqual(notices, [{ id, code: 'WRITE_FAILED', message: 'no space is left' }])
+  store.failure = undefined
+  append(session, ['step/start', { turn: 1, step: 1 }])
+  clock.expire()
+  await jobs()
+  assert.deepEqual(store.events(id), session.events)
+  await stop()
+})
+
+test('a session whose end cannot be stored is told of, and stored when it is asked for again', async () => {
+  const store = new MemoryStore()
+  const { ctx, notices, stop } = await startProgram(store)
+  const session = ctx.sessions.prepare(id)
+  const leave = ctx.sessions.enter(session)
+  ctx.sessions.announce(session)
+  append(session, ...turnOf('a'))
+  store.failure = new Error('no space is left')
+  leave()
+  await jobs()
+  assert.deepEqual(notices, [{ id, code: 'RETIRE_FAILED', message: 'no space is left' }])
+  await assert.rejects(ctx.sessionPersistence.prepare(id), store.failure)
+  assert.throws(() => ctx.sessions.create(id), { code: 'SESSION_LIVE' })
+  store.failure = undefined
+  using preparation = await ctx.sessionPersistence.prepare(id)
+  assert.deepEqual(preparation.session.events.slice(0, 6), session.events)
+  await stop()
+})
+
+test('a store that ends with something unwritten says so, and frees what it held', async () => {
+  const store = new MemoryStore()
+  const { ctx, stop } = await startProgram(store)
+  const sound = ctx.sessions.create(SessionId('sound'))
+  append(sound, ...turnOf('a'))
+  await ctx.sessions.flush(sound)
+  const session = ctx.sessions.create(id)
+  append(session, ...turnOf('a'))
+  store.failure = new Error('no space is left')
+  await assert.rejects(stop(), /memory could not store everything: Error: no space is left/)
+  store.failure = undefined
+  const { writer } = await store.open().resume(sound.id)
+  await writer.close()
+})
+
+test('a store that has ended takes nothing more', async () => {
+  const store = new MemoryStore()
+  const { ctx, stop } = await startProgram(store)
+  append(ctx.sessions.create(id), ...turnOf('a'))
+  const persistence = ctx.sessionPersistence
+  await stop()
+  await assert.rejects(persistence.prepare(id), { code: 'STORE_CLOSED' })
+  await assert.rejects(persistence.append(id, []), { code: 'STORE_CLOSED' })
+})
+
+test('a session that is only looked at is no session of the store', async () => {
+  const store = new MemoryStore()
+  const first = await startProgram(store)
+  append(first.ctx.sessions.create(id), ...turnOf('a'))
+  await first.stop()
+  const { ctx, stop } = await startProgram(store)
+  const view = await ctx.sessionPersistence.view(id)
+  assert.equal(view.length, 6)
+  assert.throws(() => append(view, ['turn/start', { turn: 2 }]), {
+    code: 'READ_ONLY',
+    message: /to be looked at/,
+  })
+  await assert.rejects(view.artifacts.put(new Uint8Array(1), 'image/png'), { code: 'SESSION_READ_ONLY' })
+  ctx.sessions.enter(view)
+  ctx.sessions.announce(view)
+  await ctx.sessions.flush(view)
+  assert.equal(store.writes, 1)
+  await stop()
+})
+
+test('jobs of one key run one after another, those of others meanwhile, and a failure stops nobody', async () => {
+  const chains = new Chains<string>()
+  const log: string[] = []
+  const gate = Promise.withResolvers<void>()
+  const job = (name: string, wait?: Promise<void>) => async (): Promise<string> => {
+    log.push(`${name} begins`)
+    await wait
+    log.push(`${name} ends`)
+    if (name === 'a2') throw new Error(name)
+    return name
+  }
+  const results = Promise.allSettled([
+    chains.run('a', job('a1', gate.promise)),
+    chains.run('a', job('a2')),
+    chains.run('b', job('b1')),
+    chains.run('a', job('a3')),
+  ])
+  await jobs()
+  assert.deepEqual(log, ['a1 begins', 'b1 begins', 'b1 ends'])
+  gate.resolve()
+  assert.deepEqual(
+    (await results).map(result => (result.status === 'fulfilled' ? result.value : 'failed')),
+    ['a1', 'failed', 'b1', 'a3'],
+  )
+  assert.deepEqual(log.slice(3), ['a1 ends', 'a2 begins', 'a2 ends', 'a3 begins', 'a3 ends'])
+  await chains.settled()
+})
+
+test('a job that still waits when it is called off never runs, and what comes behind it waits for those before', async () => {
+  const chains = new Chains<string>()
+  const log: string[] = []
+  const gate = Promise.withResolvers<void>()
+  const first = chains.run('a', async () => {
+    await gate.promise
+    log.push('first')
+  })
+  const controller = new AbortController()
+  const reason = new Error('changed my mind')
+  const second = chains.run('a', async () => void log.push('second'), controller.signal)
+  const third = chains.run('a', async () => void log.push('third'))
+  controller.abort(reason)
+  await assert.rejects(second, reason)
+  await jobs()
+  assert.deepEqual(log, [])
+  gate.resolve()
+  await Promise.all([first, third])
+  assert.deepEqual(log, ['first', 'third'])
+  await assert.rejects(
+    chains.run('a', async () => {}, AbortSignal.abort(reason)),
+    reason,
+  )
+})

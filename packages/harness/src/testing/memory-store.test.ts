@@ -1,0 +1,4 @@
+import { testStore } from './contracts/store.ts'
+import { MemoryStore } from './memory-store.ts'
+
+testStore('memory', () => new MemoryStore())
