@@ -78,7 +78,7 @@ async function recover(open: () => Promise<Context>): Promise<readonly SessionEv
     events.map(({ seq }) => seq),
     [...events.keys()],
   )
-  using preparation = await persistence.prepare(id)
+  const preparation = await persistence.prepare(id)
   const { session } = preparation
   ctx.sessions.enter(session)
   ctx.sessions.announce(session)
@@ -226,7 +226,7 @@ test('the second program is told who has the session, and goes on with it when t
   assert.equal(await nextLine(first), '2')
   assert.equal((await persistence.inspect(id)).events.length, 2)
   await first.kill()
-  using preparation = await persistence.prepare(id)
+  const preparation = await persistence.prepare(id)
   assert.equal(preparation.session.length, 3)
   await ctx.dispose()
 })
@@ -243,7 +243,7 @@ test('a program that is only stopped keeps its session', async t => {
   assert.equal(await nextLine(first), '2')
   first.process.stdin?.end('stop\n')
   await once(first.process, 'exit')
-  using preparation = await ctx.sessionPersistence.prepare(id)
+  const preparation = await ctx.sessionPersistence.prepare(id)
   assert.equal(preparation.session.length, 3)
   await ctx.dispose()
 })
@@ -269,7 +269,7 @@ test('a program whose session a person took over is told so, and its work stays 
   const ctx = await open()
   const { holder } = await ctx.sessionPersistence.inspect(id)
   assert.ok(holder !== undefined)
-  using preparation = await ctx.sessionPersistence.prepare(id, undefined, { takeFrom: holder })
+  const preparation = await ctx.sessionPersistence.prepare(id, undefined, { takeFrom: holder })
   const { session } = preparation
   ctx.sessions.enter(session)
   ctx.sessions.announce(session)
@@ -283,8 +283,13 @@ test('a program whose session a person took over is told so, and its work stays 
   await after.dispose()
 })
 
+/** Runs a program that may not be installed. */
+function runTool(name: string, ...args: readonly string[]) {
+  return spawnSync(name, args, { encoding: 'utf8', maxBuffer: 1 << 30 })
+}
+
 test('the tools of Zstandard and jq read a log whole', async t => {
-  if (spawnSync('zstdcat', ['--version']).error !== undefined) return t.skip('zstdcat is not installed')
+  if (runTool('zstdcat', '--version').error !== undefined) return t.skip('zstdcat is not installed')
   const { root, start, open } = setup(t)
   const child = start('append')
   for (let acks = 0; acks < 30; acks += 1) await nextLine(child)
@@ -293,7 +298,7 @@ test('the tools of Zstandard and jq read a log whole', async t => {
   const { header, events } = await ctx.sessionPersistence.load(id)
   const path = ctx.sessionPersistence.locate(header) ?? ''
   assert.equal(dirname(dirname(dirname(path))), root)
-  const { status, stdout } = spawnSync('zstdcat', [path], { encoding: 'utf8', maxBuffer: 1 << 30 })
+  const { status, stdout } = runTool('zstdcat', path)
   assert.equal(status, 0)
   const lines = stdout
     .trimEnd()
@@ -305,9 +310,7 @@ test('the tools of Zstandard and jq read a log whole', async t => {
     events.map(({ seq }) => seq),
   )
   await ctx.dispose()
-  if (spawnSync('jq', ['--version']).error !== undefined) return
-  const counted = spawnSync('sh', ['-c', `zstdcat '${path}' | jq -s 'map(select(.seq != null)) | length'`], {
-    encoding: 'utf8',
-  })
+  if (runTool('jq', '--version').error !== undefined) return
+  const counted = runTool('sh', '-c', `zstdcat '${path}' | jq -s 'map(select(.seq != null)) | length'`)
   assert.equal(counted.stdout.trim(), String(events.length))
 })

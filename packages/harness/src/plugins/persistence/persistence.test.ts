@@ -45,7 +45,7 @@ test('a session whose end cannot be stored is told of, and stored when it is ask
   await assert.rejects(ctx.sessionPersistence.prepare(id), store.failure)
   assert.throws(() => ctx.sessions.create(id), { code: 'SESSION_LIVE' })
   store.failure = undefined
-  using preparation = await ctx.sessionPersistence.prepare(id)
+  const preparation = await ctx.sessionPersistence.prepare(id)
   assert.deepEqual(preparation.session.events.slice(0, 6), session.events)
   await stop()
 })

@@ -67,7 +67,7 @@ function refusalOf({ holder }: StoredLog, [gap]: readonly StoredGap[]): string |
   return holder === undefined ? undefined : heldText(holder)
 }
 
-export function heldText({ pid, since }: { readonly pid: number; readonly since: number }): string {
+function heldText({ pid, since }: { readonly pid: number; readonly since: number }): string {
   if (pid === 0) return 'it is open in another program, of which nothing is known'
   return `it is open in another program: process ${pid} since ${new Date(since).toISOString()}`
 }

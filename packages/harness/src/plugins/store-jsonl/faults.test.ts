@@ -30,7 +30,7 @@ const events = logOf(
 )
 const long = {
   ...(events[8] as SessionEvent),
-  data: userFact('x'.repeat(70_000)),
+  data: userFact('x'.repeat(70_000), 'long'),
 } as SessionEvent
 const all = events.with(8, long)
 

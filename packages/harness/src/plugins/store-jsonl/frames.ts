@@ -6,7 +6,7 @@ import { xxh64Low } from './xxh64.ts'
  * A log file is a row of independent Zstandard frames, each with a checksum. They are walked here and decoded one by
  * one, because Node 22 and 24 give the first frame of several and drop the rest without an error.
  */
-export interface Frame {
+interface Frame {
   readonly start: number
   readonly end: number
 }

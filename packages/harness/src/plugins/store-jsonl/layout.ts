@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import type { SessionId } from '@dsh/protocol'
 
-export const logName = 'log.jsonl.zst'
-export const lockName = 'lock'
-export const artifactsName = 'artifacts'
+const logName = 'log.jsonl.zst'
+const lockName = 'lock'
+const artifactsName = 'artifacts'
 
 const longestSlug = 251
 

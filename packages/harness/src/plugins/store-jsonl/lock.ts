@@ -8,7 +8,7 @@ import type { FileSystem } from './file-system.ts'
 import type { ProcessIdentity, Processes } from './processes.ts'
 
 /** What a lock file says. */
-export interface LockOwner extends ProcessIdentity, SessionHolder {}
+interface LockOwner extends ProcessIdentity, SessionHolder {}
 
 export interface LockHost {
   readonly fs: FileSystem

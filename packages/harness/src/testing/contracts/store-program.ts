@@ -29,7 +29,7 @@ export interface StoreProgram {
   stop(): Promise<void>
 }
 
-export interface ManualTimers extends Timers {
+interface ManualTimers extends Timers {
   /** Ends every window that is open. */
   expire(): void
 }

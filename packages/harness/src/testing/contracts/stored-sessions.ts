@@ -56,7 +56,7 @@ export const storedSessionCases: StoreCases = {
     const counts: number[] = []
     for (let life = 0; life < 3; life += 1) {
       const { ctx, stop } = await startProgram(place)
-      using preparation = await ctx.sessionPersistence.prepare(id)
+      const preparation = await ctx.sessionPersistence.prepare(id)
       const { session } = preparation
       ctx.sessions.enter(session)
       ctx.sessions.announce(session)
@@ -141,7 +141,7 @@ export const storedSessionCases: StoreCases = {
     assert.deepEqual((await ctx.sessionPersistence.inspect(id)).events, session.events)
     assert.deepEqual((await ctx.sessionPersistence.readFrom(id, 1)).events, session.events.slice(1))
     await owner.stop()
-    using preparation = await ctx.sessionPersistence.prepare(id)
+    const preparation = await ctx.sessionPersistence.prepare(id)
     assert.equal(preparation.session.length, 3)
     await stop()
   },
@@ -178,7 +178,7 @@ export const storedSessionCases: StoreCases = {
     const called = ctx.sessionPersistence.prepare(id, controller.signal)
     controller.abort(reason)
     await assert.rejects(called, reason)
-    using preparation = await ctx.sessionPersistence.prepare(id)
+    const preparation = await ctx.sessionPersistence.prepare(id)
     assert.equal(preparation.session.id, id)
     await stop()
   },
@@ -203,7 +203,7 @@ export const storedSessionCases: StoreCases = {
         code: 'SESSION_READ_ONLY',
         message: /"foreign\/fact"/,
       })
-      using preparation = await ctx.sessionPersistence.prepare(SessionId('skipped'))
+      const preparation = await ctx.sessionPersistence.prepare(SessionId('skipped'))
       assert.equal(preparation.session.readOnly, undefined)
       await stop()
     },
