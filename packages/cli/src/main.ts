@@ -13,6 +13,10 @@ const lingerMs = 3000
 /** Runs one dsh command and resolves with its exit code. */
 export async function main(argv: string[]): Promise<number> {
   const io = processIo()
+  process.on('uncaughtException', error => {
+    io.err.line(`error INTERNAL: ${String(error.stack)}`)
+    void io.err.flush().then(() => process.exit(1))
+  })
   const code = await dispatch(argv, io).catch(async (error: unknown) => {
     const { reportError } = await import('./report-error.ts')
     return reportError(error, io, { json: argv[0] === 'run' && argv.includes('--json') })

@@ -1,4 +1,3 @@
-import { createInterface } from 'node:readline'
 import type { JsonValue } from '@dsh/protocol'
 import { inert } from '../text.ts'
 import type { Io } from '../io.ts'
@@ -19,6 +18,7 @@ export function canAsk(io: Io): boolean {
 
 /** Asks the person at the terminal, again until the answer is one. The end of the input is a no. */
 export async function askPerson(question: Question, io: Io, signal: AbortSignal): Promise<Reply> {
+  const { createInterface } = await import('node:readline')
   const lines = createInterface({ input: io.stdin, terminal: false, signal })
   io.err.write(questionText(question))
   try {

@@ -17,8 +17,8 @@ import { tellOutcome } from './report.ts'
 import type { Stop } from './signals.ts'
 import { Watch } from './watch.ts'
 import { endWithin } from '../end.ts'
-import { CliError } from '../errors.ts'
-import { reportOf } from '../report-error.ts'
+import { CliError, exitCode } from '../errors.ts'
+import { errorLines, reportOf } from '../report-error.ts'
 import { inert } from '../text.ts'
 import type { Io } from '../io.ts'
 
@@ -47,34 +47,45 @@ const endMs = 5000
 
 /** One run, from the session it works in to the exit code. Throws where no turn began. */
 export async function work(job: Work): Promise<number> {
+  const { ctx, io } = job
+  try {
+    const code = await runIn(await targetOf(job), job)
+    const failure = await endWithin(ctx, endMs)
+    if (failure === undefined || code !== exitCode.ok) return code
+    io.err.write(errorLines(reportOf(failure)))
+    return exitCode.failed
+  } catch (error) {
+    await endWithin(ctx, endMs)
+    throw error
+  }
+}
+
+async function runIn(target: Target, job: Work): Promise<number> {
   const { ctx, options, io, schema, stop } = job
   const feed = options.json ? jsonFeed(io) : humanFeed(io, { holdAnswer: schema !== undefined })
-  try {
-    const target = await targetOf(job)
-    const tell = (text: string): void => io.err.line(`note: ${inert(text)}`)
-    const watch = new Watch(ctx, target.id, { folder: target.folder, feed, tell })
-    const { handle, choice } = await openSession(target, job).catch((error: unknown) => {
-      throw withFix(error, target, io)
-    })
-    const { session } = handle.agent
-    if (options.permission !== undefined) ctx.permissions.setMode(session, options.permission)
-    for (const line of startLines(choice, target)) io.err.line(line)
-    io.err.line(permissionLine(ctx.permissions.modeOf(session), job))
-    if (canAsk(io)) answerAsks(ctx, io)
-    stop.signal.throwIfAborted()
-    const talk = await converse(handle.agent, watch, job)
-    if (options.model !== undefined && watch.tally.hasAnswer) await keepModel(choice, io)
-    return await tellOutcome(talk, { watch, feed, target, choice, job })
-  } finally {
-    await endWithin(ctx, endMs)
-  }
+  const tell = (text: string): void => io.err.line(`note: ${inert(text)}`)
+  const watch = new Watch(ctx, target.id, { folder: target.folder, feed, tell })
+  const { handle, choice } = await openSession(target, job).catch((error: unknown) => {
+    throw withFix(error, target, io)
+  })
+  const { session } = handle.agent
+  if (options.permission !== undefined) ctx.permissions.setMode(session, options.permission)
+  for (const line of startLines(choice, target)) io.err.line(line)
+  io.err.line(permissionLine(ctx.permissions.modeOf(session), job))
+  if (canAsk(io)) answerAsks(ctx, io)
+  stop.signal.throwIfAborted()
+  const talk = await converse(handle.agent, watch, job)
+  if (options.model !== undefined && watch.tally.hasAnswer) await keepModel(choice, io)
+  return await tellOutcome(talk, { watch, feed, target, choice, job })
 }
 
 /** What is wrong with the session itself is mended by a command that names it. */
 function withFix(error: unknown, { id }: Target, { command, home }: Io): unknown {
-  const { code, message, exitCode, fix } = reportOf(error)
+  const { code, message, exitCode: exit, fix } = reportOf(error)
   const mending = fix ?? fixFor({ code, cause: error }, { command, home, sessionId: id })
-  return mending === undefined ? error : new CliError(code, message, { cause: error, exitCode, fix: mending })
+  return mending === undefined
+    ? error
+    : new CliError(code, message, { cause: error, exitCode: exit, fix: mending })
 }
 
 function startLines(

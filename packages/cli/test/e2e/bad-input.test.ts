@@ -146,11 +146,33 @@ test('a full disk stops the run with the log whole, and the session goes on when
   answer = reply.toolCall('bash', { command: 'true', description: 'Nothing' })
   const full = await dsh(['run', '--yes', '-r', id, say], { env: preload({ DSH_TEST_FULL_AFTER: '4' }) })
   assert.deepEqual([full.code, full.stdout], [1, ''], full.stderr)
-  assert.match(full.stderr, /^error STORE_FAILED: .*ENOSPC.*\n {2}df -h /m)
+  assert.match(full.stderr, /^error STORE_FAILED: .*no space is left.*\n {2}df -h /m)
   assert.ok(requests.length < 5)
   answer = reply.text('room again')
   const again = await dsh(['run', '-r', id, 'go on'])
   assert.deepEqual([again.code, again.stdout], [0, 'room again\n'], again.stderr)
+})
+
+test('whichever write fails, nothing is printed as an answer that is not on the disk', async t => {
+  const { dsh, provider } = bench(t)
+  await provider({ fallback: reply.text('the answer') })
+  let failures = 0
+  for (let writes = 0; writes < 30; writes++) {
+    const env = preload({ DSH_TEST_FULL_AFTER: String(writes) })
+    const { code, stdout, stderr } = await dsh(['run', say], { env })
+    if (code === 0) {
+      assert.equal(stdout, 'the answer\n')
+      const { stdout: shown } = await dsh(['session', 'show', sessionIn(stderr)])
+      assert.equal(shown, `› ${say}\nthe answer\n`)
+      break
+    }
+    failures++
+    assert.deepEqual([code, stdout], [1, ''], stderr)
+    assert.match(stderr, /^error STORE_FAILED: .*no space is left/m)
+    assert.equal(stderr.match(/^error /gm)?.length, 1)
+    assert.ok(stderr.includes("'it'\\''s the task'"), stderr)
+  }
+  assert.ok(failures > 1 && failures < 30, `${failures} failures`)
 })
 
 test('a log of a newer version is refused for writing and left as it is', async t => {

@@ -171,6 +171,7 @@ test('a command that nobody can be asked about is denied, and the exit code says
   assert.deepEqual([denied.code, denied.stdout], [4, 'I could not.\n'])
   assert.match(denied.stderr, /\nsomething was denied because nobody could be asked; --yes allows it\n/)
   assert.deepEqual(readdirSync(work), [])
+  assert.equal((await dsh(['session', 'show', sessionIn(denied.stderr)])).stderr, '')
   const allowed = await dsh(['run', '--yes', say])
   assert.deepEqual([allowed.code, allowed.stdout], [0, 'I could.\n'])
   assert.deepEqual(readdirSync(work), ['made'])
@@ -233,4 +234,40 @@ test('a model name with slashes and the place of the key do not matter to the ro
   assert.equal((await dsh(['run', '-m', 'deepseek/org/model:free', say], { env })).code, 0)
   assert.equal(mock.requests[0]?.body.model, 'org/model:free')
   assert.equal(mock.requests[0]?.path, '/chat/completions')
+})
+
+test('--help and --version answer on standard output', async t => {
+  const { dsh } = bench(t)
+  const version = await dsh(['--version'])
+  assert.deepEqual([version.code, version.stderr], [0, ''])
+  assert.match(version.stdout, /^dsh \d+\.\d+\.\d+\n$/)
+  const helps: [string[], RegExp][] = [
+    [[], /^dsh is an agent/],
+    [['--help'], /^dsh is an agent/],
+    [['help'], /^dsh is an agent/],
+    [['run', '--help'], /^Usage: dsh run /],
+    [['help', 'session'], /^Usage: dsh session /],
+    [['models', '-h'], /^Usage: dsh models\n/],
+  ]
+  for (const [args, pattern] of helps) {
+    const { code, stdout, stderr } = await dsh(args)
+    assert.deepEqual([code, stderr], [0, ''])
+    assert.match(stdout, pattern)
+  }
+})
+
+test('models lists what can be asked, and whose key is there', async t => {
+  const { dsh } = bench(t)
+  const env = { DEEPSEEK_API_KEY: 'sk-x' }
+  const { code, stdout } = await dsh(['models'], { env })
+  assert.equal(code, 0)
+  assert.match(stdout, /^deepseek\/deepseek-flash +DeepSeek Flash +key in DEEPSEEK_API_KEY, default\n/)
+  assert.match(stdout, /^openai\/gpt-5 +GPT-5 +needs OPENAI_API_KEY\n/m)
+  assert.match(stdout, /^demo\/demo +Demo, a script +needs no key\n$/m)
+  const rows = (await dsh(['models', '--json'])).stdout.trim().split('\n')
+  const parsed = rows.map(row => JSON.parse(row) as Record<string, unknown>)
+  assert.deepEqual(
+    parsed.filter(({ isDefault }) => isDefault).map(({ provider, model }) => `${provider}/${model}`),
+    ['demo/demo'],
+  )
 })

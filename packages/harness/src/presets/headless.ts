@@ -53,9 +53,13 @@ export interface SessionReader extends AsyncDisposable {
   readonly sessions: SessionPersistence
 }
 
+/** Besides the store it has the plugins whose events a log may hold: what none declares cannot be understood. */
 export async function sessionReader({ home }: Pick<HeadlessOptions, 'home'>): Promise<SessionReader> {
   const ctx = new Context()
   await ctx.plugin(SessionStore)
+  await ctx.plugin(ToolRuntime)
+  await ctx.plugin(retry)
+  await ctx.plugin(approval)
   await ctx.plugin(storeJsonl, { root: sessionsIn(home) })
   return { sessions: ctx.sessionPersistence, [Symbol.asyncDispose]: () => ctx.dispose() }
 }
