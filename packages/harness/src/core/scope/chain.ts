@@ -6,8 +6,16 @@ export interface ScopeBinding {
   release(): void
 }
 
-const parents = new WeakMap<object, object>()
-let changes = 0
+interface Chains {
+  readonly parents: WeakMap<object, object>
+  changes: number
+}
+
+// One for all copies of this module: what is below another scope is so for everybody.
+const key = Symbol.for('dsh.scope.chains')
+const shared = globalThis as { [key]?: Chains }
+const chains = (shared[key] ??= { parents: new WeakMap(), changes: 0 })
+const { parents } = chains
 
 /** Puts `key` below `parent`: what reaches `key` reaches `parent` too. Throws a TypeError for a second parent or a cycle. */
 export function bindScopeParent(key: object, parent: object): ScopeBinding {
@@ -19,7 +27,7 @@ export function bindScopeParent(key: object, parent: object): ScopeBinding {
       if (above === key) throw new TypeError('a scope cannot be below itself')
     }
     parents.set(key, next)
-    changes++
+    chains.changes++
   }
   bind(parent)
   return {
@@ -28,7 +36,7 @@ export function bindScopeParent(key: object, parent: object): ScopeBinding {
       if (!bound) return
       bound = false
       parents.delete(key)
-      changes++
+      chains.changes++
     },
   }
 }
@@ -42,5 +50,5 @@ export function scopeChainOf(key: object | undefined): object[] {
 
 /** Raised whenever any scope's chain may have changed. */
 export function scopeChanges(): number {
-  return changes
+  return chains.changes
 }
