@@ -25,6 +25,7 @@ test('terminal sequences are gone, whatever they would do', () => {
 test('what no sequence comes of is shown as a sign', () => {
   assert.equal(inertText('a\0b\x07c\x7fd\x1b'), 'a␀b␇c␡d␛')
   assert.equal(inertText('\x80\x85'), '\\x80\\x85')
+  assert.equal(inertText(`a${'\0'.repeat(15)}b${'\0'.repeat(16)}c`), `a${'␀'.repeat(15)}b␀[×16]c`)
 })
 
 test('a line that was drawn anew stands as it was drawn last', () => {

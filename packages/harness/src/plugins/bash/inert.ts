@@ -23,7 +23,10 @@ const longestSequence = 4096
 
 const controls = new RegExp(String.raw`[\0-\x08\x0b-\x1f\x7f-\x9f]`)
 /** Carriage returns and backspaces are left to those who draw lines. */
-const shownControls = new RegExp(String.raw`[\0-\x07\x0b\x0c\x0e-\x1f\x7f-\x9f]`, 'g')
+const controlRuns = new RegExp(String.raw`([\0-\x07\x0b\x0c\x0e-\x1f\x7f-\x9f])\1*`, 'g')
+/** As many of one sign in a row are counted instead of shown. */
+const longRun = 16
+const pieceLength = 64 * 1024
 
 /**
  * What a person would see of a text in a terminal that obeys nothing: sequences are gone, a line that was drawn anew
@@ -93,10 +96,20 @@ function withoutErased(line: string): string {
   return kept.join('')
 }
 
+/** In pieces: what one replacement collects on its way is many times the size of a text of nothing but signs. */
 function showControls(text: string): string {
-  return text.replace(shownControls, char => {
-    const code = char.charCodeAt(0)
-    if (code < 0x20) return String.fromCharCode(0x2400 + code)
-    return code === 0x7f ? '\u2421' : `\\x${code.toString(16)}`
-  })
+  const pieces: string[] = []
+  for (let at = 0; at < text.length; at += pieceLength)
+    pieces.push(text.slice(at, at + pieceLength).replace(controlRuns, showRun))
+  return pieces.join('')
+}
+
+function showRun(run: string): string {
+  const sign = signOf(run.charCodeAt(0))
+  return run.length < longRun ? sign.repeat(run.length) : `${sign}[×${run.length}]`
+}
+
+function signOf(code: number): string {
+  if (code < 0x20) return String.fromCharCode(0x2400 + code)
+  return code === 0x7f ? '\u2421' : `\\x${code.toString(16)}`
 }

@@ -20,7 +20,7 @@ export interface LocalBashConfig {
 type Shell = BashResult['shell']
 
 /** Kept of each stream: what fits into a result is shown, the rest goes to the session's artifacts. */
-const keptHeadBytes = 8 * 2 ** 20
+const keptHeadBytes = 4 * 2 ** 20
 const keptTailBytes = 2 ** 20
 const maxTimerMs = 2 ** 31 - 1
 

@@ -4,25 +4,36 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { CallId, SessionId } from '@dsh/protocol'
-import type { JsonValue } from '@dsh/protocol'
+import type { JsonValue, SessionEvent } from '@dsh/protocol'
 import type { Agent } from '../../core/agent/index.ts'
 import { Session } from '../../core/session/index.ts'
-import { createHarness } from '../../testing/index.ts'
+import { createHarness, say } from '../../testing/index.ts'
+import { text, toolCall } from '../llm-scripted/index.ts'
+import type { ScriptEntry } from '../llm-scripted/index.ts'
 import { changedFiles, fs as files, fsPolicy, fsTools, localFs } from './index.ts'
 import type { FsConfig } from './index.ts'
 
-async function setup(options: { config?: Partial<FsConfig>; policy?: boolean } = {}) {
+async function setup(
+  options: { config?: Partial<FsConfig>; policy?: boolean; script?: readonly ScriptEntry[] } = {},
+) {
   const dir = fs.realpathSync(fs.mkdtempSync(join(tmpdir(), 'dsh-tools-')))
-  const { ctx } = await createHarness()
-  const { config = {}, policy = true } = options
+  const { config = {}, policy = true, script = [] } = options
+  const { ctx } = await createHarness(script)
   if (policy) await ctx.plugin(files, { cwd: '/', ...config })
   else {
     await ctx.plugin(localFs, { cwd: '/' })
     await ctx.plugin(fsTools)
   }
   let calls = 0
-  const agentIn = async (cwd: string, id = `in-${++calls}`): Promise<Agent> =>
-    (await ctx.agents.create({ sessionId: SessionId(id), meta: { cwd } })).agent
+  const agentIn = async (
+    cwd: string,
+    id = `in-${++calls}`,
+    seed?: readonly SessionEvent[],
+  ): Promise<Agent> => {
+    const agentOptions = { provider: 'mock', model: 'mock' }
+    const options = { sessionId: SessionId(id), meta: { cwd }, agentOptions, ...(seed && { seed }) }
+    return (await ctx.agents.create(options)).agent
+  }
   const agent = await agentIn(dir, 'main')
   const call = async (
     name: string,
@@ -341,14 +352,34 @@ test('a resumed or forked session has read what its log says, as long as the fil
   for (const name of ['a', 'b', 'c']) world.put(name, 'one')
   const calls = [await world.read('a'), await world.read('b'), await world.write('d', 'one')]
   logged(world.agent.session, calls)
-  const child = world.ctx.sessions.fork(world.agent.session)
-  const by = await world.agentIn(world.dir)
-  const resumed = Object.create(by, { session: { value: child } }) as Agent
+  const resumed = await world.agentIn(world.dir, 'resumed', world.agent.session.events)
   world.put('b', 'changed')
   assert.equal((await world.edit('a', 'one', 'two', resumed)).code, undefined)
   assert.equal((await world.edit('d', 'one', 'two', resumed)).code, undefined)
   assert.equal((await world.edit('b', 'one', 'two', resumed)).code, 'FS_STALE_VERSION')
   assert.equal((await world.edit('c', 'one', 'two', resumed)).code, 'FS_NOT_OBSERVED')
+})
+
+test('a file that a turn read is edited by the first call of the session that goes on from its log', async () => {
+  const change = { file_path: 'a', old_string: 'one', new_string: 'two' }
+  const script = [
+    toolCall('read', { file_path: 'a' }),
+    text('read'),
+    toolCall('edit', change),
+    text('edited'),
+  ]
+  await using world = await setup({ script })
+  world.put('a', 'one')
+  world.agent.followup(say('read it'))
+  await world.agent.whenIdle()
+  const resumed = await world.agentIn(world.dir, 'resumed', world.agent.session.events)
+  resumed.followup(say('edit it'))
+  await resumed.whenIdle()
+  assert.equal(world.text('a'), 'two')
+  assert.deepEqual(
+    changedFiles(resumed.session.events).map(({ path }) => path),
+    [world.path('a')],
+  )
 })
 
 test('the log tells which files were changed, from which bytes to which', async () => {

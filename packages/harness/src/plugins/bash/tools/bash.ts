@@ -20,13 +20,14 @@ export const bashSection =
 const description = 'Run a shell command and get its output and exit code.'
 
 export function bashTool(ctx: Context, config: BashToolConfig): ToolDefinition {
+  const { timeoutMs } = ctx.bash.resolve({ command: '' })
   return defineTool({
     name: 'bash',
     description,
     parameters: {
       command: { type: 'string', required: true },
       description: { type: 'string', required: true, description: 'what it does, in 5-10 words' },
-      timeoutMs: { type: 'number' },
+      timeoutMs: { type: 'number', description: `default ${timeoutMs}` },
       workdir: { type: 'string', description: 'default: the working folder' },
     },
     output: {

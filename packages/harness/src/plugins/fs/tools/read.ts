@@ -37,7 +37,7 @@ export function readTool(ctx: Context, config: ReadConfig): ToolDefinition {
     name: 'read',
     description,
     parameters: {
-      file_path: { type: 'string', required: true },
+      file_path: { type: 'string', required: true, description: 'absolute, or in the working folder' },
       offset: { type: 'number', description: 'first line, from 1' },
       limit: { type: 'number', description: `lines, at most ${config.readLimit}` },
     },
@@ -94,7 +94,8 @@ export function readTool(ctx: Context, config: ReadConfig): ToolDefinition {
       const most = Math.min(positive('limit', limit ?? config.readLimit), config.readLimit)
       const wanted = { config, offset, limit: most, exec }
       const kept = await readArtifact(file_path, wanted)
-      if (kept !== undefined) return { type: 'file' as const, path: file_path, ...facts(file_path, offset, kept) }
+      if (kept !== undefined)
+        return { type: 'file' as const, path: file_path, ...facts(file_path, offset, kept) }
       const target = await resolveArgument(ctx, file_path, exec)
       const { type, info, window } = await see(ctx, target, wanted)
       const { path, seen } = fileMeta(target, info.version)
