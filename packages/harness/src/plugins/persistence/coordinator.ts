@@ -113,7 +113,7 @@ export class Coordinator {
     await this.#trackOf(session)?.flush()
   }
 
-  /** Stores the rest of a session that is no longer live. */
+  /** Stores the rest of a session that is no longer live. Never rejects. */
   async retire(session: Session): Promise<void> {
     const track = this.#trackOf(session)
     if (track === undefined) return
@@ -121,8 +121,7 @@ export class Coordinator {
       await track.retire()
       this.#forget(track)
     } catch (error) {
-      const message = error instanceof Error ? error.message : String(error)
-      this.#host.notice({ id: session.id, code: 'RETIRE_FAILED', message })
+      this.#host.notice({ id: session.id, code: 'RETIRE_FAILED', message: messageOf(error) })
     }
   }
 
@@ -197,11 +196,16 @@ export class Coordinator {
     )
   }
 
+  /** Gives a session that was not published back. Never rejects. */
   async release(reservation: Reservation): Promise<void> {
     const { id } = reservation.session
     if (this.#reserved.get(id) !== reservation) return
     this.#reserved.delete(id)
-    await this.#chains.run(id, () => reservation.writer.close())
+    try {
+      await this.#chains.run(id, () => reservation.writer.close())
+    } catch (error) {
+      this.#host.notice({ id, code: 'RETIRE_FAILED', message: messageOf(error) })
+    }
   }
 
   /** A session whose end could not be stored is tried once more; what it fails at then is the caller's to know. */
@@ -224,4 +228,8 @@ export class Coordinator {
     const { log, writer } = await this.medium.resume(id)
     return { header: log.header, stored: log.events, writer }
   }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
 }

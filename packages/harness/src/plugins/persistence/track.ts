@@ -39,6 +39,8 @@ export class Track {
   readonly #queue: WriteBehind
   #backing: ArtifactBacking
   #isMoved = false
+  /** The log is known to be this session's. */
+  #isOwner: boolean
   #writer: LogWriter | undefined
   #stored: number
 
@@ -47,6 +49,7 @@ export class Track {
     this.#host = host
     this.#writer = opened?.writer
     this.#stored = opened?.length ?? 0
+    this.#isOwner = opened !== undefined
     this.#queue = new WriteBehind({
       hasMore: () => session.length > this.#stored,
       write: async () => {
@@ -102,7 +105,7 @@ export class Track {
 
   #attach(): ArtifactBacking {
     const backing = this.session.artifacts.attach({
-      put: (bytes, type) => this.#run(() => this.#openWriter().putArtifact(bytes, type)),
+      put: (bytes, type) => this.#run(() => this.#withWriter(writer => writer.putArtifact(bytes, type))),
       get: sha256 => this.#artifact(sha256),
     })
     // A failure is told of by the next flush.
@@ -116,14 +119,22 @@ export class Track {
   }
 
   async #write(): Promise<void> {
-    const isFirst = this.#writer === undefined
-    const writer = this.#openWriter()
-    try {
+    await this.#withWriter(async writer => {
       if (this.#stored === 0) await this.#inherit(writer)
       await this.#append(writer)
+    })
+  }
+
+  /** The id may turn out to be stored with the first thing that is written; then this session must have begun it. */
+  async #withWriter<T>(job: (writer: LogWriter) => Promise<T>): Promise<T> {
+    this.#writer ??= this.#host.medium.begin(this.session.header)
+    try {
+      const result = await job(this.#writer)
+      this.#isOwner = true
+      return result
     } catch (error) {
-      if (!isFirst || !isStored(error)) throw error
-      await this.#adopt(error)
+      if (this.#isOwner || !isStored(error)) throw error
+      return job(await this.#adopt(error))
     }
   }
 
@@ -144,7 +155,7 @@ export class Track {
   }
 
   /** Goes on with a stored log that this very session began: its store was reloaded under it. */
-  async #adopt(error: PersistenceError): Promise<void> {
+  async #adopt(error: PersistenceError): Promise<LogWriter> {
     await this.#writer?.close()
     this.#writer = undefined
     const { log, writer } = await this.#host.medium.resume(this.session.id)
@@ -152,22 +163,18 @@ export class Track {
       if (!isPrefix(log, this.session)) throw error
       const notice = await writer.mend()
       if (notice !== undefined) this.#host.notice({ id: this.session.id, code: 'TAIL_CUT', message: notice })
-      this.#stored = log.events.length
-      await this.#append(writer)
-      this.#writer = writer
     } catch (failure) {
       await writer.close()
       throw failure
     }
+    this.#stored = log.events.length
+    this.#writer = writer
+    this.#isOwner = true
+    return writer
   }
 
   async #artifact(sha256: string): Promise<Uint8Array | undefined> {
     return (await this.#writer?.getArtifact(sha256)) ?? this.#host.medium.artifact(this.session.id, sha256)
-  }
-
-  #openWriter(): LogWriter {
-    this.#writer ??= this.#host.medium.begin(this.session.header)
-    return this.#writer
   }
 
   #run<T>(job: () => Promise<T>): Promise<T> {

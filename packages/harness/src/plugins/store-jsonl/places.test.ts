@@ -208,6 +208,15 @@ test('two ids that a file system takes for one name are never mixed', async t =>
   assert.deepEqual((await medium.read(SessionId('ses-A')))?.events, events)
 })
 
+test('a header may hold keys that nobody knows', async t => {
+  const { medium, store } = setup(t)
+  const header = { ...headerOf('s1'), colour: 'red', type: 'mine', toolStart: false } as SessionHeader
+  await store(header)
+  const log = await medium.read(SessionId('s1'))
+  assert.deepEqual(log?.header, { ...headerOf('s1'), colour: 'red' })
+  assert.equal(log?.toolStart, true)
+})
+
 test('files are for their owner alone', async t => {
   const { root, store } = setup(t)
   const path = await store(headerOf('s1'), [

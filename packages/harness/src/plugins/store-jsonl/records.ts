@@ -30,7 +30,9 @@ export function chainHash(frame: Uint8Array): string {
 }
 
 export function toHeaderLine(header: SessionHeader): string {
-  return `${JSON.stringify({ type: 'session', ...header, toolStart: true })}\n`
+  const own = { type: 'session', toolStart: true }
+  // The type comes first, for people who look; and own keys win over what a header may hold besides.
+  return `${JSON.stringify(Object.assign({ type: own.type }, header, own))}\n`
 }
 
 /** The header, or in one sentence why the line is none. */

@@ -109,10 +109,7 @@ export class JsonlWriter implements LogWriter {
   async append(events: readonly SessionEvent[]): Promise<void> {
     if (events.length === 0) return
     try {
-      if (this.#lock === undefined) {
-        await this.#checkFree()
-        await this.#takeLock()
-      }
+      if (this.#lock === undefined) await this.#begin()
       if (this.#looseEnd !== undefined) await this.mend()
       await (this.#log === undefined ? this.#publish(events) : this.#extend(events, this.#log))
     } catch (error) {
@@ -125,7 +122,7 @@ export class JsonlWriter implements LogWriter {
     type: string,
   ): Promise<{ readonly sha256: string; readonly bytes: number }> {
     try {
-      await this.#takeLock()
+      if (this.#lock === undefined) await this.#begin()
       return await this.#keep(bytes, type)
     } catch (error) {
       throw storeError(error, this.#header.id, this.#folder)
@@ -198,6 +195,12 @@ export class JsonlWriter implements LogWriter {
       if (cause === undefined) throw error
       throw new AggregateError([cause, error], 'a write failed, and so did taking it back')
     }
+  }
+
+  /** Looked at before too, so that the folder of another session is not touched. */
+  async #begin(): Promise<void> {
+    await this.#checkFree()
+    await this.#takeLock()
   }
 
   async #takeLock(from?: SessionHolder): Promise<void> {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { CallId, SessionId } from '@dsh/protocol'
 import type { SessionEvent } from '@dsh/protocol'
 import { answerFact, callFact, logOf, userFact } from '../given.ts'
@@ -83,6 +84,35 @@ export const storedIdentityCases: StoreCases = {
     assert.deepEqual([...((await place.open().artifact(id, sha256)) ?? [])], [1])
     assert.deepEqual([...((await session.artifacts.get(sha256)) ?? [])], [1])
     await stop()
+  },
+
+  'what a session keeps while its store is reloaded is kept too': async place => {
+    const { ctx, unmount, mount, stop } = await startProgram(place)
+    const session = ctx.sessions.create(id)
+    append(session, ...turnOf('a'))
+    await unmount()
+    const { sha256 } = await session.artifacts.put(new Uint8Array([1]), 'image/png')
+    append(session, ...turnOf('b', 2))
+    await mount()
+    await ctx.sessions.flush(session)
+    assert.deepEqual(await stored(place, id), session.events)
+    assert.deepEqual([...((await place.open().artifact(id, sha256)) ?? [])], [1])
+    await stop()
+  },
+
+  'a picture for a session under an id that is taken goes nowhere': async place => {
+    const first = await startProgram(place)
+    append(first.ctx.sessions.create(id), ...turnOf('a'))
+    await first.stop()
+    const { ctx, stop } = await startProgram(place)
+    const session = ctx.sessions.create(id)
+    append(session, ['user/message', userFact('another session')])
+    await assert.rejects(session.artifacts.put(new Uint8Array([1]), 'image/png'), { code: 'SESSION_EXISTS' })
+    const sha256 = createHash('sha256')
+      .update(new Uint8Array([1]))
+      .digest('hex')
+    assert.equal(await place.open().artifact(id, sha256), undefined)
+    await assert.rejects(stop())
   },
 
   'an id of a session that left without events is free': async place => {
