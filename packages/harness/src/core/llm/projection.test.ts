@@ -2,12 +2,16 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { CallId } from '@dsh/protocol'
 import type { ContentBlock, Message } from '@dsh/protocol'
+import { Context } from '../../kernel/index.ts'
 import {
   checkProjection,
   createAssistantMessage,
   createToolResultMessage,
   createUserMessage,
+  LlmRuntime,
+  markLoopRequest,
 } from './index.ts'
+import { ProjectionCheck } from './projection.ts'
 
 const prompt = createUserMessage({ content: [{ type: 'text', text: 'go' }], source: { kind: 'user' } })
 const says = (...content: readonly ContentBlock[]): Message =>
@@ -75,4 +79,28 @@ test('arguments that are no JSON object are found', () => {
     assert.deepEqual(problems(says(call('1', raw)), answer('1')), ['ARGUMENTS_NOT_AN_OBJECT 0 1'], raw)
   }
   assert.deepEqual(problems(says(call('1', ' {"__proto__": {}} ')), answer('1')), [])
+})
+
+test('a history that grows is looked at only where it grew, and one that changed is looked at anew', () => {
+  const check = new ProjectionCheck()
+  const codes = (...messages: readonly Message[]): readonly string[] =>
+    check.check(messages).map(({ code }) => code)
+  const asks = says(call('1'))
+  assert.deepEqual(codes(prompt, asks), ['UNANSWERED_CALL'])
+  assert.deepEqual(codes(prompt, asks, answer('1')), [])
+  assert.deepEqual(codes(prompt, asks, answer('1'), says()), ['EMPTY_ASSISTANT_MESSAGE'])
+  assert.deepEqual(codes(prompt, says(text('a'))), [])
+})
+
+test('each fault of a loop request is told once', async () => {
+  const ctx = new Context()
+  await ctx.plugin(LlmRuntime)
+  const told: string[] = []
+  ctx.on('llm/projection', ({ problems }) => void told.push(...problems.map(({ code }) => code)))
+  ctx.on('llm/stream', async function* () {})
+  const messages = [prompt, says(call('1', 'no json')), prompt]
+  for (let request = 0; request < 2; request++)
+    for await (const _ of ctx.llm.stream(markLoopRequest({ provider: 'p', model: 'm', messages })))
+      assert.fail()
+  assert.deepEqual(told, ['ARGUMENTS_NOT_AN_OBJECT', 'UNANSWERED_CALL'])
 })

@@ -25,21 +25,45 @@ export interface ProjectionProblem {
  * It only looks: what must be mended is mended where an adapter encodes the request.
  */
 export function checkProjection(messages: readonly Message[]): readonly ProjectionProblem[] {
-  const problems: ProjectionProblem[] = []
-  let open: OpenCalls | undefined
-  for (const [index, message] of messages.entries()) {
-    if (message.role === 'user' && message.content.some(block => block.type === 'tool-result')) {
-      problems.push(...checkAnswers(message, index, open))
-      continue
-    }
-    problems.push(...unanswered(open))
-    open = undefined
-    if (message.role !== 'assistant') continue
-    const calls = message.content.filter(block => block.type === 'tool-call')
-    if (calls.length > 0) open = { index, waiting: new Set(calls.map(call => call.id)), answered: new Set() }
-    problems.push(...checkAssistant(message, index, calls))
+  return new ProjectionCheck().check(messages)
+}
+
+/** The same for one history again and again: what was looked at before and still begins the history costs nothing. */
+export class ProjectionCheck {
+  #problems: ProjectionProblem[] = []
+  #open: OpenCalls | undefined
+  #count = 0
+  #last: Message | undefined
+
+  check(messages: readonly Message[]): readonly ProjectionProblem[] {
+    if (this.#count > messages.length || messages[this.#count - 1] !== this.#last) this.#forget()
+    for (let index = this.#count; index < messages.length; index++)
+      this.#look(messages[index] as Message, index)
+    this.#count = messages.length
+    this.#last = messages.at(-1)
+    return [...this.#problems, ...unanswered(this.#open)]
   }
-  return [...problems, ...unanswered(open)]
+
+  #forget(): void {
+    this.#problems = []
+    this.#open = undefined
+    this.#count = 0
+    this.#last = undefined
+  }
+
+  #look(message: Message, index: number): void {
+    if (message.role === 'user' && message.content.some(block => block.type === 'tool-result')) {
+      this.#problems.push(...checkAnswers(message, index, this.#open))
+      return
+    }
+    this.#problems.push(...unanswered(this.#open))
+    this.#open = undefined
+    if (message.role !== 'assistant') return
+    const calls = message.content.filter(block => block.type === 'tool-call')
+    if (calls.length > 0)
+      this.#open = { index, waiting: new Set(calls.map(call => call.id)), answered: new Set() }
+    this.#problems.push(...checkAssistant(message, index, calls))
+  }
 }
 
 interface OpenCalls {

@@ -1,4 +1,4 @@
-import type { JsonValue, LlmCallConfig, StreamChunk } from '@dsh/protocol'
+import type { JsonValue, LlmCallConfig, Message, SessionId, StreamChunk } from '@dsh/protocol'
 import { Service } from '../../kernel/index.ts'
 import type { Context, Disposer, Emit, Waterfall } from '../../kernel/index.ts'
 import { scopeTarget } from '../scope/index.ts'
@@ -17,7 +17,10 @@ import { coalesced } from './coalesce.ts'
 import { ProviderDirectory } from './directory.ts'
 import type { ConfigurableProvider, ModelDiscovery } from './directory.ts'
 import { llmError } from './failure.ts'
+import { isLoopRequest } from './loop-request.ts'
 import { checkedCatalog, checkedProviderInfo, isText } from './model-info.ts'
+import { ProjectionCheck } from './projection.ts'
+import type { ProjectionProblem } from './projection.ts'
 import { resolveRetryPolicy } from './retry.ts'
 import type { RetryPolicy } from './retry.ts'
 import { toWireRequest } from './wire-request.ts'
@@ -30,6 +33,10 @@ declare module '../../kernel/index.ts' {
   interface Events {
     /** Around each model request. A loop's request may be observed or answered here, a hand-made one also routed. */
     'llm/stream': Waterfall<[options: GenerateOptions], AsyncIterable<StreamChunk>>
+    /** A loop sends a history with faults that a strict provider would refuse; each is told once. */
+    'llm/projection': Emit<
+      [{ readonly sessionId?: SessionId; readonly problems: readonly ProjectionProblem[] }]
+    >
     /** The set of routes has changed. */
     'llm/adapters-updated': Emit<[]>
   }
@@ -45,12 +52,15 @@ export interface AdapterRegistration extends Disposer {
 export class LlmRuntime extends Service {
   private readonly routes = new Map<string, Route>()
   private readonly directory = new ProviderDirectory()
+  /** By the first message of the history. */
+  private readonly histories = new WeakMap<
+    Message,
+    { readonly check: ProjectionCheck; readonly told: Set<string> }
+  >()
 
   constructor(ctx: Context) {
     super(ctx, 'llm')
   }
-
-  // ── routes ───────────────────────────────────────────────────────────────
 
   /** Serves all of `providers` with `adapter`, or none. Throws INVALID_ADAPTER or DUPLICATE_ADAPTER. */
   registerAdapter(providers: readonly string[], adapter: LlmAdapter): AdapterRegistration {
@@ -109,8 +119,6 @@ export class LlmRuntime extends Service {
     return this.routes.get(provider)?.retryPolicy
   }
 
-  // ── calls ────────────────────────────────────────────────────────────────
-
   /** `config` with the defaults of its model filled in, and which fields those are. */
   async resolveCallConfig(
     config: LlmCallConfig,
@@ -150,8 +158,6 @@ export class LlmRuntime extends Service {
     return this.dispatch(options, undefined)
   }
 
-  // ── what could be set up ─────────────────────────────────────────────────
-
   registerConfigurableProviders(providers: readonly ConfigurableProvider[]): Disposer {
     return this.directory.add(this.ctx, providers)
   }
@@ -183,6 +189,7 @@ export class LlmRuntime extends Service {
   }
 
   private dispatch(options: GenerateOptions, prepared: ResolvedCall | undefined): AsyncIterable<StreamChunk> {
+    if (isLoopRequest(options)) this.checkHistory(options)
     const passage: Passage = { lastChecked: undefined }
     let direct: AsyncIterable<StreamChunk> | undefined
     const stream = this.ctx.waterfall(scopeTarget(this.ctx.scope), 'llm/stream', options, () => {
@@ -195,6 +202,20 @@ export class LlmRuntime extends Service {
       return direct
     })
     return stream === direct ? stream : new ListenerStream(stream, passage)
+  }
+
+  /** Tells each fault of a history once. Adapters mend it on the wire; the log keeps it. */
+  private checkHistory({ messages, sessionId }: GenerateOptions): void {
+    const [first] = messages
+    if (first === undefined) return
+    const known = this.histories.get(first) ?? { check: new ProjectionCheck(), told: new Set<string>() }
+    this.histories.set(first, known)
+    const problems = known.check.check(messages).filter(({ code, index, callId }) => {
+      const key = `${code} ${index} ${callId ?? ''}`
+      return !known.told.has(key) && known.told.add(key)
+    })
+    if (problems.length === 0) return
+    this.ctx.emit('llm/projection', { problems, ...(sessionId === undefined ? {} : { sessionId }) })
   }
 
   private async openAdapter(
