@@ -199,8 +199,6 @@ function isPlainArray(value: readonly unknown[]): boolean {
 const getterOf = (Object.prototype as unknown as { __lookupGetter__(key: PropertyKey): unknown })
   .__lookupGetter__
 
-// ── what went wrong, and where: only walked once something did ─────────────────
-
 interface Place {
   readonly value: unknown
   readonly key: string

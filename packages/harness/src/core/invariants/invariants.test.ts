@@ -111,8 +111,6 @@ test('a call that is made twice under one id is answered twice', () => {
   assert.deepEqual(lintLog(logOf(start, step, twice, call, call, result, result, stepEnd)), [])
 })
 
-// ── in a running harness ─────────────────────────────────────────────────────
-
 async function setup(
   config: InvariantsConfig = {},
 ): Promise<{ ctx: Context; errors: unknown[]; told: number[] }> {

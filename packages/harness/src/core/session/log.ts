@@ -95,8 +95,6 @@ export class Session extends SessionView {
     this.#types = origin.types
   }
 
-  // ── making ───────────────────────────────────────────────────────────────
-
   /** A detached session. The seed stays the caller's: it is checked and copied. Throws for the first event that is not right. */
   static create(
     id: SessionId,
@@ -175,8 +173,6 @@ export class Session extends SessionView {
       this.#push(event, undefined)
     }
   }
-
-  // ── writing ──────────────────────────────────────────────────────────────
 
   /**
    * Adds one event and gives it as it is in the log: a frozen copy of `data`, read once. Throws without a trace where
@@ -288,8 +284,6 @@ export class Session extends SessionView {
     if (notify !== undefined) this.#delivery.run(notify)
     if (!this.#delivery.isRunning) this.#feed?.settled()
   }
-
-  // ── publication ──────────────────────────────────────────────────────────
 
   /** Whether an event is being added or told of. */
   get isBusy(): boolean {

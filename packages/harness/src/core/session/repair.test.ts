@@ -263,8 +263,6 @@ test('a fork gives back nothing of the inbox it inherited', () => {
   assert.deepEqual(interruptedTurnClosers(unmarked, { seedLength: 1 }), marked)
 })
 
-// ── every prefix of every run ────────────────────────────────────────────────
-
 function claim(turn: number, message: ReturnType<typeof userFact>): Draft[] {
   return [
     splice('next-turn', { inserted: [message] }),

@@ -307,8 +307,6 @@ test('a preparation is given back once', () => {
   assert.equal(released, 1)
 })
 
-// ── event types ──────────────────────────────────────────────────────────────
-
 type AnyAppend = (type: string, data: unknown, intent?: object) => SessionEvent
 
 function appendTo(session: Session): AnyAppend {

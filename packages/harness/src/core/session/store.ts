@@ -59,8 +59,6 @@ export class SessionStore extends Service {
     return this.ctx.effect(() => types.add(definition, fiber.name), `event type ${definition.type}`)
   }
 
-  // ── publication ──────────────────────────────────────────────────────────
-
   /** A live session, until the caller's plugin ends. Without an id it is `session-<n>`. */
   create(id?: SessionId, options: CreateSessionOptions = {}): Session {
     return this.publish(this.prepare(id, options))

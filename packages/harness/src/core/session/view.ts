@@ -47,8 +47,6 @@ export abstract class SessionView {
     return this.header.id
   }
 
-  // ── events ───────────────────────────────────────────────────────────────
-
   get length(): number {
     return this.entries.length
   }
@@ -94,8 +92,6 @@ export abstract class SessionView {
     throw new RangeError(`event ${seq} ends no model stream`)
   }
 
-  // ── folds ────────────────────────────────────────────────────────────────
-
   /** The value of a fold after the last event, or after the events before `before`. */
   fold<State, Type extends SessionEventType>(
     definition: FoldDefinition<State, Type>,
@@ -134,8 +130,6 @@ export abstract class SessionView {
   requestContext(): RequestContext | undefined {
     return this.fold(requestContext)
   }
-
-  // ── the model's view ─────────────────────────────────────────────────────
 
   get surface(): SessionSurface {
     return this.manager.surface
