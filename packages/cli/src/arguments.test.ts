@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { parseArguments } from './arguments.ts'
+import { parseArguments, unknownCommand } from './arguments.ts'
 import { commands } from './commands.ts'
 import { overview, usage } from './help.ts'
-import { errorLines, reportOf, unknownCommand } from './report-error.ts'
+import { errorLines, reportOf } from './report-error.ts'
 
 const run = commandOf('run')
 
@@ -65,11 +65,11 @@ test('an option does not swallow the option that follows it', () => {
 
 test('an unknown command is refused with the nearest one', () => {
   assert.equal(
-    errorLines(reportOf(unknownCommand('sesion'))),
+    errorLines(reportOf(unknownCommand('sesion', commands))),
     'error UNKNOWN_COMMAND: dsh has no command "sesion"; did you mean "session"?\n  dsh --help\n',
   )
   assert.equal(
-    errorLines(reportOf(unknownCommand('--frob'))),
+    errorLines(reportOf(unknownCommand('--frob', commands))),
     'error UNKNOWN_OPTION: dsh has no option "--frob"\n  dsh --help\n',
   )
 })

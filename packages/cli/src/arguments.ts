@@ -59,3 +59,10 @@ function unknownOption(command: Command, rawName: string): Error {
   const hint = rawName.startsWith('--') ? nearest(rawName, known) : ''
   return usageError('UNKNOWN_OPTION', `dsh ${command.name} has no option ${rawName}${hint}`, helpOf(command))
 }
+
+/** What is said of a first word that is none of `commands`. */
+export function unknownCommand(word: string, commands: readonly Command[]): Error {
+  const hint = nearest(word, [...commands.map(({ name }) => name), 'help'])
+  const what = word.startsWith('-') ? 'option' : 'command'
+  return usageError(`UNKNOWN_${what.toUpperCase()}`, `dsh has no ${what} "${word}"${hint}`, 'dsh --help')
+}

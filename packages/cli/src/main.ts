@@ -1,6 +1,6 @@
 import { homedir } from 'node:os'
 import { basename, relative, resolve } from 'node:path'
-import { parseArguments } from './arguments.ts'
+import { parseArguments, unknownCommand } from './arguments.ts'
 import { commands } from './commands.ts'
 import { CliError, quoted } from './errors.ts'
 import { Output } from './io.ts'
@@ -41,7 +41,7 @@ async function dispatch(argv: readonly string[], io: Io): Promise<number> {
     return 0
   }
   const command = commands.find(({ name }) => name === asked)
-  if (command === undefined) throw (await import('./report-error.ts')).unknownCommand(asked)
+  if (command === undefined) throw unknownCommand(asked, commands)
   const args = parseArguments(command, word === 'help' ? ['--help'] : rest)
   if (args.values.help === true) {
     const { usage } = await import('./help.ts')

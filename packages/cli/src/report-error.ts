@@ -1,6 +1,4 @@
-import { nearest } from '@dsh/harness/kernel'
-import { commands } from './commands.ts'
-import { exitCode, usageError } from './errors.ts'
+import { exitCode } from './errors.ts'
 import { failedResult } from './run/outcome.ts'
 import { inert } from './text.ts'
 import type { Io } from './io.ts'
@@ -40,10 +38,4 @@ export function reportOf(error: unknown): ErrorReport {
     exitCode: typeof exit === 'number' ? exit : exitCode.failed,
     ...(typeof fix === 'string' ? { fix } : {}),
   }
-}
-
-export function unknownCommand(word: string): Error {
-  const hint = nearest(word, [...commands.map(({ name }) => name), 'help'])
-  const what = word.startsWith('-') ? 'option' : 'command'
-  return usageError(`UNKNOWN_${what.toUpperCase()}`, `dsh has no ${what} "${word}"${hint}`, 'dsh --help')
 }

@@ -13,7 +13,7 @@ import type { Io } from '../io.ts'
 
 export const run: CommandBody = async (args, io) => {
   const options = runOptions(args)
-  using stop = new Stop(io)
+  const stop = new Stop(io)
   try {
     const prompt = await readPrompt(args.words, io, stop.signal)
     return await begin(prompt, { args, options, stop, io })
@@ -21,6 +21,8 @@ export const run: CommandBody = async (args, io) => {
     if (stop.exitCode === undefined) throw error
     const what = `${stop.received} came before the model was asked`
     throw new CliError('CANCELLED', what, { cause: error, exitCode: stop.exitCode })
+  } finally {
+    stop.forget()
   }
 }
 

@@ -31,8 +31,12 @@ export const session: CommandBody = async ({ values, words }, io) => {
   const surplus = needsId ? extra[0] : word
   if (surplus !== undefined)
     throw usageError('UNEXPECTED_WORD', `dsh session ${name} takes no "${surplus}"`, 'dsh session --help')
-  await using reader = await sessionReader({ home: io.home })
-  await action(reader, word, io)
+  const reader = await sessionReader({ home: io.home })
+  try {
+    await action(reader, word, io)
+  } finally {
+    await reader.close()
+  }
   return 0
 }
 

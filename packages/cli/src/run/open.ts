@@ -8,7 +8,7 @@ import { workFolder } from './folder.ts'
 import { chooseModel } from './model.ts'
 import type { ModelChoice, ModelRoute } from './model.ts'
 import { newSessionId } from './session-id.ts'
-import type { Work } from './work.ts'
+import type { Job } from './job.ts'
 
 /** The session a run works in. */
 export interface Target {
@@ -18,7 +18,7 @@ export interface Target {
 }
 
 /** Throws a usage error where the options name no session, or one whose folder is not there. */
-export async function targetOf({ ctx, options, io }: Work): Promise<Target> {
+export async function targetOf({ ctx, options, io }: Job): Promise<Target> {
   const { resume, directory } = options
   if (resume === undefined)
     return { id: newSessionId(), folder: await workFolder(io.cwd, directory), isNew: true }
@@ -49,7 +49,7 @@ export async function targetOf({ ctx, options, io }: Work): Promise<Target> {
 /** The agent of `target` and the model it will ask. A missing key is told before anything is stored. */
 export async function openSession(
   target: Target,
-  job: Work,
+  job: Job,
 ): Promise<{ readonly handle: AgentHandle; readonly choice: ModelChoice }> {
   const { ctx, options, last, stop, io } = job
   const { id, folder, isNew } = target

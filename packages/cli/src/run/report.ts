@@ -5,7 +5,7 @@ import type { Feed } from './feed.ts'
 import type { ModelChoice } from './model.ts'
 import type { Target } from './open.ts'
 import type { Watch } from './watch.ts'
-import type { Talk, Work } from './work.ts'
+import type { Job, Talk } from './job.ts'
 import { errorLines, reportOf } from '../report-error.ts'
 
 interface Told {
@@ -13,7 +13,7 @@ interface Told {
   readonly feed: Feed
   readonly target: Target
   readonly choice: ModelChoice
-  readonly job: Work
+  readonly job: Job
 }
 
 interface Failure {

@@ -12,7 +12,7 @@ export class Stop {
 
   constructor(io: Io) {
     this.#forget = io.onSignal(signal => {
-      if (this.received !== undefined) io.exit(codeOf(signal))
+      if (this.received !== undefined) return io.exit(codeOf(signal))
       this.received = signal
       this.#controller.abort(new Error(`stopped by ${signal}`))
     })
@@ -35,7 +35,8 @@ export class Stop {
     await promise
   }
 
-  [Symbol.dispose](): void {
+  /** Signals act as without this. */
+  forget(): void {
     for (const timer of this.#timers) clearTimeout(timer)
     this.#forget()
   }

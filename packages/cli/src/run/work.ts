@@ -4,15 +4,14 @@ import { createUserMessage } from '@dsh/harness/llm'
 import type { PermissionMode } from '@dsh/harness/plugins/approval'
 import type { MessageSource, UserMessage } from '@dsh/protocol'
 import { correctionFor } from './answer-schema.ts'
-import type { AnswerSchema } from './answer-schema.ts'
 import { askPerson, canAsk } from './ask.ts'
 import { humanFeed, jsonFeed } from './feed.ts'
 import { fixFor } from './fixes.ts'
+import type { Job, Talk } from './job.ts'
 import { writeLastModel } from './last-model.ts'
-import type { ModelChoice, ModelRoute } from './model.ts'
+import type { ModelChoice } from './model.ts'
 import { openSession, targetOf } from './open.ts'
 import type { Target } from './open.ts'
-import type { RunOptions } from './options.ts'
 import { tellOutcome } from './report.ts'
 import type { Stop } from './signals.ts'
 import { Watch } from './watch.ts'
@@ -22,31 +21,11 @@ import { errorLines, reportOf } from '../report-error.ts'
 import { inert } from '../text.ts'
 import type { Io } from '../io.ts'
 
-export interface Work {
-  readonly ctx: Context
-  readonly prompt: string
-  readonly schema: AnswerSchema | undefined
-  /** The model asked for in an earlier run. */
-  readonly last: ModelRoute | undefined
-  readonly options: RunOptions
-  readonly stop: Stop
-  readonly io: Io
-  /** The command that says everything again. */
-  readonly again: string
-}
-
-/** What came of the turns of a run. */
-export interface Talk {
-  /** What goes to standard output. */
-  readonly answer: string
-  readonly failure?: { readonly code: string; readonly message: string }
-}
-
 /** How long a cancelled turn may take to end, and then what was mounted. */
 const endMs = 5000
 
 /** One run, from the session it works in to the exit code. Throws where no turn began. */
-export async function work(job: Work): Promise<number> {
+export async function work(job: Job): Promise<number> {
   const { ctx, io } = job
   try {
     const code = await runIn(await targetOf(job), job)
@@ -60,7 +39,7 @@ export async function work(job: Work): Promise<number> {
   }
 }
 
-async function runIn(target: Target, job: Work): Promise<number> {
+async function runIn(target: Target, job: Job): Promise<number> {
   const { ctx, options, io, schema, stop } = job
   const feed = options.json ? jsonFeed(io) : humanFeed(io, { holdAnswer: schema !== undefined })
   const tell = (text: string): void => io.err.line(`note: ${inert(text)}`)
@@ -98,7 +77,7 @@ function startLines(
   return reason === 'demo' ? [demo, line] : [line]
 }
 
-function permissionLine(mode: PermissionMode, { options, io }: Work): string {
+function permissionLine(mode: PermissionMode, { options, io }: Job): string {
   if (mode === 'full-access') return 'full-access: nothing is asked or refused'
   if (mode === 'read-only') return 'read-only: commands and changes of files are refused'
   const asks = options.yes
@@ -122,7 +101,7 @@ function answerAsks(ctx: Context, io: Io): void {
 }
 
 /** The turn of the prompt, and where the answer does not fit the schema, one more. */
-async function converse(agent: Agent, watch: Watch, job: Work): Promise<Talk> {
+async function converse(agent: Agent, watch: Watch, job: Job): Promise<Talk> {
   const { prompt, schema, options, stop, io } = job
   stop.signal.addEventListener('abort', () => agent.cancel({ kind: 'user' }), { once: true })
   // Whoever reads the events is gone: nothing more of this run would be seen.

@@ -49,8 +49,9 @@ export async function headless(options: HeadlessOptions): Promise<Context> {
 }
 
 /** Stored sessions to look at; nothing here writes. */
-export interface SessionReader extends AsyncDisposable {
+export interface SessionReader {
   readonly sessions: SessionPersistence
+  close(): Promise<void>
 }
 
 /** Besides the store it has the plugins whose events a log may hold: what none declares cannot be understood. */
@@ -61,7 +62,7 @@ export async function sessionReader({ home }: Pick<HeadlessOptions, 'home'>): Pr
   await ctx.plugin(retry)
   await ctx.plugin(approval)
   await ctx.plugin(storeJsonl, { root: sessionsIn(home) })
-  return { sessions: ctx.sessionPersistence, [Symbol.asyncDispose]: () => ctx.dispose() }
+  return { sessions: ctx.sessionPersistence, close: () => ctx.dispose() }
 }
 
 function sessionsIn(home: string): string {

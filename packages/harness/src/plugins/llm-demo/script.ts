@@ -6,7 +6,7 @@ export interface DemoAnswer {
   readonly calls: readonly DemoCall[]
 }
 
-export interface DemoCall {
+interface DemoCall {
   readonly name: string
   readonly arguments: Readonly<Record<string, string>>
 }
