@@ -20,7 +20,16 @@ import { Loader, parseRows } from '../../src/kernel/loader/index.ts'
 import { fail, ScriptedAdapter, text, toolCall } from '../../src/plugins/llm-scripted/index.ts'
 import { retry } from '../../src/plugins/retry/index.ts'
 import { storeJsonl } from '../../src/plugins/store-jsonl/index.ts'
-import { createHarness, outline, say } from '../../src/testing/index.ts'
+import {
+  createHarness,
+  headerFact,
+  logOf,
+  outline,
+  say,
+  textFact,
+  userFact,
+} from '../../src/testing/index.ts'
+import type { Draft } from '../../src/testing/index.ts'
 
 declare module '../../src/kernel/index.ts' {
   interface Services {
@@ -33,6 +42,8 @@ declare module '@dsh/protocol/events' {
     'shelf/note': { readonly note?: number }
   }
 }
+
+const blockStart = { type: 'block-start', index: 0, blockType: 'text' } as const
 
 interface Shelf {
   put(name: string): void
@@ -295,9 +306,12 @@ test('a scope that another copy makes below ours is below it for both', async ()
 test('a store of another copy keeps our sessions, and we go on with them', async () => {
   const { storeJsonl: store } = await other('plugins/store-jsonl/index.ts')
   const root = join(dir, 'sessions')
-  const first = await run([toolCall('nothing', {}, 'c1'), text('one')], async ctx => {
-    await ctx.plugin(store, { root })
-  })
+  const first = await run(
+    [toolCall('nothing', {}, 'c1'), text('an answer whose sources are a range')],
+    async ctx => {
+      await ctx.plugin(store, { root })
+    },
+  )
   await first.ctx.dispose()
   const { ctx, adapter } = await createHarness([text('two')])
   await ctx.plugin(store, { root })
@@ -315,6 +329,33 @@ test('a store of another copy keeps our sessions, and we go on with them', async
   )
   assert.equal(adapter.requests.length, 1)
   assert.equal(CallId('c1'), last(first.events, 'tool/call').data.callId)
+  await ctx.dispose()
+})
+
+test('a turn that a crash cut off is closed by a store of another copy', async () => {
+  const { storeJsonl: store } = await other('plugins/store-jsonl/index.ts')
+  const { ctx } = await createHarness()
+  await ctx.plugin(store, { root: join(dir, 'cut-off') })
+  const id = SessionId('cut-off')
+  await ctx.sessionPersistence.create({ version: 0, id, createdAt: 1 })
+  const letters = [...'half an answer'].map((letter): Draft => ['assistant/chunk', textFact(letter)])
+  const begun: Draft = ['assistant/chunk', { turn: 1, step: 1, chunk: blockStart }]
+  await ctx.sessionPersistence.append(
+    id,
+    logOf(
+      ['turn/start', { turn: 1 }],
+      ['step/start', { turn: 1, step: 1 }],
+      ['user/message', userFact('go')],
+      ['request/header', headerFact()],
+      begun,
+      ...letters,
+    ),
+  )
+  const { agent } = await ctx.agents.resume({ resumeSessionId: id })
+  const message = last(agent.session.events, 'assistant/message')
+  assert.equal(message.data.interrupted, true)
+  assert.ok((message.sourceEventSeqs?.length ?? 0) > 10)
+  assert.deepEqual(lintLog(agent.session.events), [])
   await ctx.dispose()
 })
 

@@ -91,7 +91,10 @@ export function hasLazySources(event: object): boolean {
   return ranges.has(event)
 }
 
-const ranges = new WeakMap<object, SeqRange>()
+// One for all copies of this module: a store may bring its own, and hands over what it closed a turn with.
+const key = Symbol.for('dsh.session.ranges')
+const shared = globalThis as { [key]?: WeakMap<object, SeqRange> }
+const ranges = (shared[key] ??= new WeakMap<object, SeqRange>())
 
 function isEarlier(value: unknown, seq: number): value is number {
   return (
