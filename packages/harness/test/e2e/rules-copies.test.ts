@@ -338,7 +338,7 @@ test('a turn that a crash cut off is closed by a store of another copy', async (
   await ctx.plugin(store, { root: join(dir, 'cut-off') })
   const id = SessionId('cut-off')
   await ctx.sessionPersistence.create({ version: 0, id, createdAt: 1 })
-  const letters = [...'half an answer'].map((letter): Draft => ['assistant/chunk', textFact(letter)])
+  const letters = 'half an answer'.split('').map((letter): Draft => ['assistant/chunk', textFact(letter)])
   const begun: Draft = ['assistant/chunk', { turn: 1, step: 1, chunk: blockStart }]
   await ctx.sessionPersistence.append(
     id,
