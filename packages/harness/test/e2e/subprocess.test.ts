@@ -191,13 +191,7 @@ test(
     const handle = world.sh('(setsid sh -c "(setsid sleep 60 >/dev/null 2>&1 & echo \\$!) &"); sleep 60')
     const stray = Number(await firstLine(handle))
     assert.ok(isRunning(stray))
-    assert.deepEqual(
-      handle
-        .survivors()
-        .map(({ command }) => command)
-        .toSorted(),
-      ['sh', 'sleep', 'sleep'],
-    )
+    assert.ok(handle.survivors().some(({ pid }) => pid === stray))
     handle.terminate()
     assert.equal(await handle.waitForExit(), true)
     assert.equal(isRunning(stray), false)

@@ -11,15 +11,14 @@ import type { Permissions } from './service.ts'
 /** What a tool does to the world, by the tool's name; others do nothing that a mode speaks of. */
 const effects: Readonly<Record<string, 'file' | 'command'>> = { write: 'file', edit: 'file', bash: 'command' }
 
-export const readOnlyText = (toolName: string): string =>
+const readOnlyText = (toolName: string): string =>
   `${toolName} is refused in read-only mode; tell the user what you would do`
-export const outsideText = (path: string, root: string): string =>
+const outsideText = (path: string, root: string): string =>
   `${path} is outside of the workspace ${root}; write below it, or tell the user what to change`
-export const noWorkspaceText = (path: string): string =>
-  `${path} cannot be written: the session has no workspace`
-export const protectedText = (path: string): string =>
+const noWorkspaceText = (path: string): string => `${path} cannot be written: the session has no workspace`
+const protectedText = (path: string): string =>
   `${path} is protected; leave it as it is and tell the user what to change`
-export const askText = 'each command is asked for in workspace-write mode'
+const askText = 'each command is asked for in workspace-write mode'
 export const unjudgedText = 'the call was not put to the permission mode'
 
 const allow: PreToolDecision = { kind: 'allow' }
@@ -70,7 +69,7 @@ export class Judge {
     const { fs } = this.#ctx
     // Both ways to it count: the name that was asked for, and where its links lead.
     const paths = [relative(cwd, path), relative(fs.processPath(root), fs.processPath(target))]
-    return paths.some(isProtected) ? protectedText(path) : undefined
+    return paths.some(each => !each.startsWith('..') && isProtected(each)) ? protectedText(path) : undefined
   }
 
   async #pathRefusal(

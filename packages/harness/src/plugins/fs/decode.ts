@@ -2,7 +2,7 @@ import { FsError } from './errors.ts'
 
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf])
 /** A NUL among this many first bytes tells a binary file. */
-export const sniffedBytes = 8192
+const sniffedBytes = 8192
 
 export interface DecodedText {
   /** Without the byte order mark. */

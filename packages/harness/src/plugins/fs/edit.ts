@@ -130,14 +130,13 @@ function decide(
   found: { readonly match: FsEditMatch; readonly splices: readonly Splice[] },
 ): EditPlan {
   const { match, splices } = found
-  const lineOf = (splice: Splice): number => lineAt(lines, splice.start) + 1
+  const isAmbiguous = splices.length > 1 && !request.replaceAll
+  if (!isAmbiguous && !isApplied(text, splices, request)) return { kind: 'replace', match, splices }
   const lines = linesOf(text)
-  if (splices.length > 1 && !request.replaceAll)
-    return { kind: 'ambiguous', match, lines: splices.map(lineOf) }
-  const [first] = splices
-  if (first !== undefined && isApplied(text, splices, request))
-    return { kind: 'applied', line: lineOf(first) }
-  return { kind: 'replace', match, splices }
+  const numbers = splices.map(splice => lineAt(lines, splice.start) + 1)
+  return isAmbiguous
+    ? { kind: 'ambiguous', match, lines: numbers }
+    : { kind: 'applied', line: numbers[0] ?? 1 }
 }
 
 function isApplied(text: string, splices: readonly Splice[], request: FsEditRequest): boolean {

@@ -13,7 +13,7 @@ const codes: Readonly<Record<string, FsErrorCode>> = {
   ABORT_ERR: 'FS_ABORTED',
 }
 
-export function isSystemError(error: unknown): error is NodeJS.ErrnoException {
+function isSystemError(error: unknown): error is NodeJS.ErrnoException {
   return typeof (error as { code?: unknown } | undefined)?.code === 'string'
 }
 

@@ -29,7 +29,9 @@ export async function readWhole(target: FsTarget, limits: ReadLimits = {}): Prom
       throwIfAborted(signal, `reading ${target.displayPath}`)
       length += count
       if (length > maxBytes) throw tooLarge(target, maxBytes)
-      if (count === 0 || length === size) return buffer.subarray(0, length)
+      // Without a limit a file that grows is as good as it was when it was opened.
+      const isWhole = limits.maxBytes === undefined && length === size
+      if (count === 0 || isWhole) return buffer.subarray(0, length)
       if (length === buffer.length)
         buffer = Buffer.concat([buffer], Math.min(buffer.length * 2, maxBytes + 1))
     }

@@ -26,7 +26,7 @@ export async function missingText(
 }
 
 /** The names most like `name`, the best first. */
-export function similarNames(name: string, names: readonly string[]): readonly string[] {
+function similarNames(name: string, names: readonly string[]): readonly string[] {
   const wanted = name.toLowerCase()
   const most = wanted.length < 3 ? 1 : Math.max(2, Math.floor(wanted.length / 3))
   return names

@@ -12,7 +12,6 @@ import { SubprocessError } from './errors.ts'
 import { RunningProcess } from './running.ts'
 import type { SpawnSpec, Subprocess, SubprocessHandle } from './service.ts'
 import { findTree, signalAll } from './tree.ts'
-import type { TreeRoot } from './tree.ts'
 
 export interface SubprocessConfig {
   /** The environment that processes get a part of. Default: that of this process. */
@@ -37,7 +36,7 @@ export class LocalSubprocess implements Subprocess {
   readonly #nonce = randomBytes(9).toString('base64url')
   readonly #running = new Set<RunningProcess>()
   /** Trees whose program ended while something of the group lived on. */
-  readonly #left = new Map<number, TreeRoot>()
+  readonly #left = new Set<RunningProcess>()
   #count = 0
   #isClosed = false
 
@@ -91,7 +90,9 @@ export class LocalSubprocess implements Subprocess {
     this.#running.add(running)
     const forget = (): void => {
       this.#running.delete(running)
-      if (running.hasGroup()) this.#left.set(running.pid, running)
+      // The number of a group that is gone may become that of another.
+      for (const left of this.#left) if (!left.hasGroup()) this.#left.delete(left)
+      if (running.hasGroup()) this.#left.add(running)
     }
     running.done.then(forget, forget)
     return running
@@ -119,7 +120,7 @@ export class LocalSubprocess implements Subprocess {
   }
 
   #strays() {
-    return findTree([...this.#left.values()], `${markerName}=${this.#nonce}.`)
+    return findTree([...this.#left], `${markerName}=${this.#nonce}.`)
   }
 
   #signalStrays(signal: NodeJS.Signals): number {

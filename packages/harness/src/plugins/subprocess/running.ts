@@ -1,6 +1,8 @@
 import type { ChildProcess } from 'node:child_process'
 import type { Readable, Writable } from 'node:stream'
 import { OutputCapture } from './capture.ts'
+import { isAlive } from './process-table.ts'
+import type { TableEntry } from './process-table.ts'
 import type { CaptureSpec, LiveProcess, ProcessExit, SpawnSpec, SubprocessHandle } from './service.ts'
 import { findTree, signalAll, trySignal } from './tree.ts'
 import type { SendSignal } from './tree.ts'
@@ -33,6 +35,7 @@ export class RunningProcess implements SubprocessHandle {
   readonly #spec: SpawnSpec
   readonly #around: RunningSurroundings
   readonly #settle: (exit: ProcessExit) => void
+  readonly #asked = new Set<string>()
   #isReaped = false
   #isGone = false
   #ending: Promise<void> | undefined
@@ -76,11 +79,7 @@ export class RunningProcess implements SubprocessHandle {
   }
 
   async waitForExit(signal?: AbortSignal): Promise<boolean> {
-    for (let ms = firstPollMs; !this.isGone(); ms = longer(ms)) {
-      if (signal?.aborted === true) return false
-      await pause(ms, signal)
-    }
-    return true
+    return await this.#isGoneWithin(Infinity, signal)
   }
 
   survivors(): readonly LiveProcess[] {
@@ -108,7 +107,7 @@ export class RunningProcess implements SubprocessHandle {
     return [this.collected.stdout, this.collected.stderr].filter(capture => capture !== undefined)
   }
 
-  #tree() {
+  #tree(): readonly TableEntry[] {
     const tree = findTree([this], this.#around.marker)
     if (tree.length > 0 || this.#isReaped) return tree
     // A system without /proc.
@@ -149,9 +148,11 @@ export class RunningProcess implements SubprocessHandle {
 
   /** Reads on, so that what holds the pipe can go on printing, but keeps nothing and holds nothing up. */
   #letGo(): void {
-    for (const stream of [this.#child.stdout, this.#child.stderr]) {
+    const { stdout, stderr } = this.#child
+    for (const stream of [this.collected.stdout && stdout, this.collected.stderr && stderr]) {
       stream?.removeAllListeners('data').resume()
-      ;(stream as { unref?: () => void } | null)?.unref?.()
+      // Typed as any stream, but a pipe that can be let go.
+      ;(stream as { unref?: () => void } | null | undefined)?.unref?.()
     }
   }
 
@@ -164,7 +165,7 @@ export class RunningProcess implements SubprocessHandle {
   async #end(): Promise<void> {
     if (this.isGone()) return
     this.#signalTree('SIGTERM')
-    if (!(await this.#isGoneWithin(this.#spec.graceMs))) {
+    if (!(await this.#isGoneSoon()) && !(await this.#isGoneWithin(this.#spec.graceMs))) {
       this.#signalTree('SIGKILL')
       const deadline = performance.now() + killPatienceMs
       while (!(await this.#isGoneWithin(firstPollMs)) && performance.now() < deadline)
@@ -175,24 +176,42 @@ export class RunningProcess implements SubprocessHandle {
   }
 
   #signalTree(signal: NodeJS.Signals): void {
-    const tree = this.#tree()
-    if (this.hasGroup() && (!this.#isReaped || tree.some(entry => entry.group === this.pid)))
-      trySignal(-this.pid, signal, this.#around.send)
-    signalAll(
-      tree.filter(entry => entry.group !== this.pid),
-      signal,
-      this.#around.send,
-    )
+    const hasMembers = this.#tree().some(entry => entry.group === this.pid)
+    if (this.hasGroup() && (!this.#isReaped || hasMembers)) trySignal(-this.pid, signal, this.#around.send)
+    this.#signalStrays(signal)
   }
 
-  async #isGoneWithin(ms: number): Promise<boolean> {
-    const deadline = performance.now() + ms
-    for (let wait = firstPollMs; !this.isGone(); wait = longer(wait)) {
-      const left = deadline - performance.now()
-      if (left <= 0) return false
-      await pause(Math.min(wait, left))
+  /** Each stray is asked once to end: a program may take a second time for another wish. */
+  #signalStrays(signal: NodeJS.Signals): void {
+    const strays = this.#tree().filter(entry => entry.group !== this.pid)
+    const isNew = ({ pid, startTime }: TableEntry): boolean => !this.#asked.has(`${pid}.${startTime}`)
+    signalAll(signal === 'SIGKILL' ? strays : strays.filter(isNew), signal, this.#around.send)
+    for (const { pid, startTime } of strays) this.#asked.add(`${pid}.${startTime}`)
+  }
+
+  /** A process may leave the group just before the group is signalled, or be forked just after. */
+  async #isGoneSoon(): Promise<boolean> {
+    for (let round = 0; round < 3; round++) {
+      if (await this.#isGoneWithin(firstPollMs)) return true
+      this.#signalStrays('SIGTERM')
     }
-    return true
+    return false
+  }
+
+  /** Looks at all processes only when none of those that were found last is left. */
+  async #isGoneWithin(ms: number, signal?: AbortSignal): Promise<boolean> {
+    const deadline = performance.now() + ms
+    let known: readonly TableEntry[] = []
+    for (let wait = firstPollMs; ; wait = longer(wait)) {
+      known = known.filter(isAlive)
+      if (known.length === 0) {
+        if (this.isGone()) return true
+        known = this.#tree()
+      }
+      const left = deadline - performance.now()
+      if (left <= 0 || signal?.aborted === true) return false
+      await pause(Math.min(wait, left), signal)
+    }
   }
 }
 
