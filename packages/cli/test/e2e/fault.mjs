@@ -1,10 +1,13 @@
-// Loaded before dsh by tests: lets a call of the system fail as a full disk would, or writes down who is called.
+// Loaded before dsh by tests: lets a call of the system fail as a full disk would, writes down who is called, or makes
+// long waits short.
 import dns from 'node:dns'
 import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import net from 'node:net'
+import timers from 'node:timers'
+import timersPromises from 'node:timers/promises'
 
-const { DSH_TEST_FULL_AFTER: fullAfter, DSH_TEST_CONNECTS: connects } = process.env
+const { DSH_TEST_FULL_AFTER: fullAfter, DSH_TEST_CONNECTS: connects, DSH_TEST_HURRY: hurry } = process.env
 
 if (fullAfter !== undefined) {
   let writes = 0
@@ -32,6 +35,15 @@ if (connects !== undefined) {
     note(`lookup ${name}`)
     return lookup(name, ...rest)
   }
+}
+
+if (hurry !== undefined) {
+  const shorter = ms => (ms >= 100 && ms <= 20_000 ? ms / Number(hurry) : ms)
+  const { setTimeout } = timers
+  timers.setTimeout = (callback, ms, ...rest) => setTimeout(callback, shorter(ms), ...rest)
+  globalThis.setTimeout = timers.setTimeout
+  const { setTimeout: sleep } = timersPromises
+  timersPromises.setTimeout = (ms, ...rest) => sleep(shorter(ms), ...rest)
 }
 
 syncBuiltinESMExports()

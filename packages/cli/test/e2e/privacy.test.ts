@@ -138,7 +138,7 @@ test('without a network dsh starts, and only the question to the model fails, na
     assert.equal((await dsh(args, { env })).code, 0)
     assert.ok(Date.now() - since < 2000)
   }
-  const { code, stderr } = await dsh(['run', 'go'], { env })
+  const { code, stderr } = await dsh(['run', 'go'], { env: { ...env, ...preload({ DSH_TEST_HURRY: '20' }) } })
   assert.equal(code, 5)
   assert.match(stderr, /^error TRANSPORT: .*nowhere\.invalid/m)
 })

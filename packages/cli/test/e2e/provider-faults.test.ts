@@ -4,7 +4,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { reply } from '@dsh/harness/testing'
-import { bench, jsonLines, sessionIn } from './dsh.ts'
+import { bench, jsonLines, preload, sessionIn } from './dsh.ts'
 
 const say = "it's the task"
 
@@ -13,9 +13,10 @@ test('a provider that is down, or talks nonsense, fails after some tries', async
   const port = await freePort()
   const down = { DEEPSEEK_BASE_URL: `http://127.0.0.1:${port}`, DEEPSEEK_API_KEY: 'sk-x' }
   const { requests } = await provider({ fallback: reply.sse(['data: {no json\n\n'], { done: false }) })
+  const hurry = preload({ DSH_TEST_HURRY: '20' })
   const [unreachable, broken] = await Promise.all([
-    dsh(['run', say], { env: down }),
-    dsh(['run', '--json', say]),
+    dsh(['run', say], { env: { ...down, ...hurry } }),
+    dsh(['run', '--json', say], { env: hurry }),
   ])
 
   assert.deepEqual([unreachable.code, unreachable.stdout], [5, ''])
