@@ -267,9 +267,10 @@ function rawText(frame: Buffer): string | undefined {
 }
 
 function splitFrame(text: string): { chain: ChainLine | undefined; lines: readonly string[] } {
-  if (!text.endsWith('\n')) return { chain: undefined, lines: [] }
-  const [first = '', ...lines] = text.slice(0, -1).split('\n')
-  return { chain: parseChainLine(first), lines }
+  const end = text.indexOf('\n')
+  if (end === -1 || !text.endsWith('\n')) return { chain: undefined, lines: [] }
+  const lines = end + 1 === text.length ? [] : text.slice(end + 1, -1).split('\n')
+  return { chain: parseChainLine(text.slice(0, end)), lines }
 }
 
 function decodeText(frame: Buffer): string | undefined {
