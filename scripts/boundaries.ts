@@ -2,6 +2,9 @@ import { globSync } from 'node:fs'
 import { cruise } from 'dependency-cruiser'
 import type { ICruiseResult } from 'dependency-cruiser'
 import extractDepcruiseOptions from 'dependency-cruiser/config-utl/extract-depcruise-options'
+import { visitUsingDeclarations } from './visit-using.ts'
+
+visitUsingDeclarations()
 
 const config = new URL('../.dependency-cruiser.mjs', import.meta.url).pathname
 

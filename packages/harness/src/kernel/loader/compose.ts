@@ -31,7 +31,7 @@ function mergeRow(under: RowPatch, over: RowPatch): RowPatch {
 }
 
 /** Two mappings key by key, at every depth; anything else is replaced. */
-export function mergeConfig(under: unknown, over: unknown): unknown {
+function mergeConfig(under: unknown, over: unknown): unknown {
   if (!isRecord(under) || !isRecord(over)) return over
   const merged: Record<string, unknown> = { ...under }
   for (const [key, value] of Object.entries(over)) merged[key] = mergeConfig(under[key], value)
