@@ -70,4 +70,16 @@ export const commands: readonly Command[] = [
     options: { json },
     load: async () => (await import('./commands/models.ts')).models,
   },
+  {
+    name: 'plugin',
+    usage: 'dsh plugin why [NAME]',
+    about: 'Tell which plugins run, and why one does not',
+    options: { json },
+    notes: [
+      'why  what the plugin waits for, provides, did and failed at; without NAME a line for each',
+      '',
+      'Plugins are added, configured and switched off in dsh.yml in the home folder (DSH_HOME, else ~/.dsh).',
+    ],
+    load: async () => (await import('./commands/plugin.ts')).plugin,
+  },
 ]

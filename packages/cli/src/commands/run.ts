@@ -1,6 +1,7 @@
 import { headless } from '@dsh/harness/presets/headless'
 import { CliError } from '../errors.ts'
 import { loadSchema } from '../run/answer-schema.ts'
+import { compositionFiles, tellRowsThatAreOff } from '../composition.ts'
 import { againCommand, withPrompt } from '../run/keep-prompt.ts'
 import { readLastModel } from '../run/last-model.ts'
 import { runOptions } from '../run/options.ts'
@@ -39,10 +40,11 @@ async function begin(prompt: string, { args, options, stop, io }: Order): Promis
     const { home, env, cwd } = io
     const { permission = 'workspace-write', yes, schema: file } = options
     const [ctx, schema, last] = await Promise.all([
-      headless({ home, env, permission, yes }),
+      headless({ home, env, permission, yes, files: compositionFiles(home) }),
       file === undefined ? undefined : loadSchema(cwd, file),
       readLastModel(home),
     ])
+    tellRowsThatAreOff(ctx, io)
     const again = againCommand(prompt, args, io.command)
     return await work({ ctx, prompt, schema, last, options, stop, io, again })
   } catch (error) {

@@ -78,6 +78,8 @@ export function bench(t: TestContext): Bench {
     HOME: join(root, 'user'),
     TMPDIR: root,
     LANG: 'C.UTF-8',
+    // Else each of these homes would start with a cold cache.
+    NODE_COMPILE_CACHE: join(tmpdir(), 'dsh-e2e-compile-cache'),
   }
 
   const launch = (program: readonly [string, ...string[]], options: StartOptions = {}): Started => {

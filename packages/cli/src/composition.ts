@@ -1,0 +1,25 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Context } from '@dsh/harness/kernel'
+import { inert } from './text.ts'
+import type { Io } from './io.ts'
+
+/**
+ * The person's own composition, where there is one. That of a project is not read: it would run code of a folder nobody
+ * has trusted yet.
+ */
+export function compositionFiles(home: string): readonly string[] {
+  const file = join(home, 'dsh.yml')
+  return existsSync(file) ? [file] : []
+}
+
+/** One line for each plugin that should run and does not, and for each file that could not be used. */
+export function tellRowsThatAreOff(ctx: Context, io: Io): void {
+  const problems = ctx.inspect().errors.filter(({ where }) => where === 'dsh.yml')
+  for (const { message } of problems) io.err.line(`note: ${inert(message)}`)
+  for (const { id, state, reason, note } of ctx.get('loader')?.report() ?? []) {
+    const isOff = state !== 'active' && state !== 'disabled'
+    if (isOff) io.err.line(inert(`note: plugin "${id}" is ${state}: ${reason ?? 'no reason is known'}`))
+    if (note !== undefined) io.err.line(inert(`note: plugin "${id}": ${note}`))
+  }
+}
