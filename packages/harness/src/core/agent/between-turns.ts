@@ -29,7 +29,7 @@ export function betweenTurns(ctx: Context, options: BetweenTurnsOptions = {}): B
       throw new AgentError('AGENT_BUSY', `agent "${inside.id}" cannot wait for its own turn to end`)
     },
     async drain() {
-      for (;;) {
+      for (let waits = 0; ; waits++) {
         const all = agents()
         const holds = holdAll(all)
         if (holds !== undefined) return keep(ctx, holds)
@@ -37,7 +37,7 @@ export function betweenTurns(ctx: Context, options: BetweenTurnsOptions = {}): B
         if (running.length > 0) options.waitsFor?.(running)
         await Promise.all(all.map(agent => agent.whenIdle()))
         // One that calls itself idle and stays busy must not keep the whole process from other work.
-        await new Promise(setImmediate)
+        if (waits > 0) await new Promise(setImmediate)
       }
     },
   }

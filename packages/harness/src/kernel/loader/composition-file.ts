@@ -14,6 +14,8 @@ export interface CompositionText {
   readonly rows: readonly RowPatch[]
   /** Contents by path, for telling a real change from a touched file. */
   readonly texts: ReadonlyMap<string, string>
+  /** The file says nothing, not even that its list is empty. */
+  readonly isBlank: boolean
 }
 
 /**
@@ -22,7 +24,8 @@ export interface CompositionText {
  */
 export async function readComposition(file: string, text?: string): Promise<CompositionText> {
   const texts = new Map<string, string>(text === undefined ? [] : [[file, text]])
-  return { rows: await readRows(file, texts, []), texts }
+  const rows = await readRows(file, texts, [])
+  return { rows, texts, isBlank: parse(texts.get(file) ?? '', file).toJS() === null }
 }
 
 /** The file with one row's config merged, or the row switched; comments and order are kept. */

@@ -116,8 +116,7 @@ export class Composition {
     const known = this.#layers.get(file)
     try {
       const layer = await readComposition(file)
-      const isEmpty = known !== undefined && known.rows.length > 0 && layer.rows.length === 0
-      if (!isEmpty) return layer
+      if (known === undefined || known.rows.length === 0 || !layer.isBlank) return layer
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
       if (known === undefined) return undefined

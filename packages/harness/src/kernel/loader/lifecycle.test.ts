@@ -227,6 +227,23 @@ test('a plugin that cannot run is switched off or taken out without its help', a
   assert.deepEqual(states(), [['quiet', 'active']])
 })
 
+test('a running file that is emptied changes nothing, and one that says [] takes its plugins away', async t => {
+  const dir = await folder(t)
+  const yaml = path.join(dir, 'dsh.yml')
+  await writeFile(yaml, '- {name: quiet}\n')
+  const { ctx, loader } = setup({ quiet })
+  const composition = new Composition(ctx, loader, { base: [], files: [yaml], report: failNow })
+  await composition.start()
+  for (const blank of ['', '\n', '# only words\n', '---\n']) {
+    await writeFile(yaml, blank)
+    await assert.rejects(composition.refresh(), { code: 'INVALID_COMPOSITION' })
+  }
+  assert.equal(loader.report().length, 1)
+  await writeFile(yaml, '[] # none\n')
+  await composition.refresh()
+  assert.deepEqual(loader.report(), [])
+})
+
 test('an installed plugin that could not be loaded is loaded again when its file is mended', async t => {
   const dir = await folder(t)
   const file = await install(dir, 'mended', {}, 'throw new Error("half built")')
@@ -236,4 +253,24 @@ test('an installed plugin that could not be loaded is loaded again when its file
   await writeFile(file, 'export default { apply() {} }')
   await loader.reload([pathToFileURL(file).href])
   assert.deepEqual(loader.report(), [{ id: 'mended', name: 'mended', state: 'active' }])
+})
+
+test('an instance in a row of the program reaches the plugin as it is, whatever layers and references stand around it', async () => {
+  class Clock {
+    readonly #now = 7
+    now(): number {
+      return this.#now
+    }
+  }
+  const seen: unknown[] = []
+  const reader = { name: 'reader', apply: (_ctx: Context, config: unknown) => void seen.push(config) }
+  const clock = new Clock()
+  const { loader } = setup({ reader }, { env: { ZONE: 'UTC' } })
+  const base = rows({ name: 'reader', config: { clock, list: [clock], zone: '${env:ZONE}' } })
+  await loader.apply([base, rows({ id: 'reader', config: { more: 1 } })])
+  const [config] = seen as [{ clock: Clock; list: Clock[]; zone: string; more: number }]
+  assert.equal(config.clock, clock)
+  assert.equal(config.list[0], clock)
+  assert.equal(config.clock.now(), 7)
+  assert.deepEqual([config.zone, config.more], ['UTC', 1])
 })

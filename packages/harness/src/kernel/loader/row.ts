@@ -117,6 +117,9 @@ function describe(value: unknown): string {
   return value === undefined ? 'missing' : JSON.stringify(value)
 }
 
+/** A mapping as files hold it; what a program puts into its own rows may be an instance of something, and stays whole. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+  if (typeof value !== 'object' || value === null) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === null || Object.getPrototypeOf(prototype) === null
 }
