@@ -12,6 +12,8 @@ export type FiberState = 'pending' | 'loading' | 'active' | 'failed' | 'unloadin
 
 /** What `inspect` tells of one plugin. */
 export interface FiberReport {
+  /** Unique in its tree of contexts. */
+  readonly id: number
   readonly name: string
   readonly state: FiberState
   /** Required services that are not there. */
@@ -191,6 +193,7 @@ export class Fiber implements EffectOwner, PromiseLike<void> {
 
   inspect(): FiberReport {
     return {
+      id: this.id,
       name: this.name,
       state: this.#state,
       waitsFor: this.#state === 'pending' ? this.#missing() : [],

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Context } from '../context.ts'
-import type { Fiber, FiberState } from '../fiber.ts'
+import type { Fiber, FiberReport, FiberState } from '../fiber.ts'
 import { compose } from './compose.ts'
 import { LoaderError } from './errors.ts'
 import { interpolate } from './interpolate.ts'
@@ -34,6 +34,13 @@ export interface RowReport {
   readonly reason?: string
   /** What a person should know though it runs. */
   readonly note?: string
+}
+
+declare module '../index.ts' {
+  interface Services {
+    /** Who runs the composition, where there is one. */
+    loader: Loader
+  }
 }
 
 const changes = new AsyncLocalStorage<{ open: boolean }>()
@@ -94,6 +101,11 @@ export class Loader {
       const note = this.#outdated.get(id)
       return { id, name, state: fiber.state, ...reasonOf(fiber), ...(note !== undefined && { note }) }
     })
+  }
+
+  /** What the plugin of a row waits for, did and failed at; undefined while it has none. */
+  inspect(id: string): FiberReport | undefined {
+    return [...this.#root.entries()].find(entry => entry.row.id === id)?.fiber.inspect()
   }
 
   /** Whether every row that is switched on has its plugin. */
