@@ -32,7 +32,8 @@ const sound: Record<string, string> = {
   'h:core/scope/b.ts': './a.ts',
   'h:kernel/index.ts': 'yaml',
   'h:plugins/todo/index.ts': './events.ts',
-  'packages/protocol/src/index.ts': 'zod',
+  'packages/protocol/src/index.ts': './messages.ts',
+  'packages/protocol/src/messages.ts': '',
   ...Object.fromEntries(
     ['llm', 'session', 'agent', 'loop', 'invariants'].map(name => [
       `h:core/${name}/index.ts`,
