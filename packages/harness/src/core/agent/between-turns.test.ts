@@ -105,6 +105,35 @@ test('a held agent can be disposed, and so can the plugins that drive agents', a
   release()
 })
 
+test('an agent that is being disposed is waited for as long as its turn has not ended', async () => {
+  const ending = Promise.withResolvers<void>()
+  const { ctx, drain, agent } = await setup(toolCall('stubborn', {}))
+  ctx.tools.register(
+    defineTool({
+      name: 'stubborn',
+      description: 'Ends when it likes.',
+      parameters: { type: 'object', properties: {} },
+      execute: () => ending.promise.then(() => 'late'),
+    }),
+  )
+  const handle = await ctx.agents.create({
+    sessionId: SessionId('one'),
+    agentOptions: { provider: 'mock', model: 'mock' },
+  })
+  agent('idle')
+  handle.agent.followup(say('a'))
+  for (let i = 0; i < 5; i++) await nextTask()
+  const disposed = handle.dispose()
+  const drained = drain()
+  assert.equal(await hasSettled(drained), false)
+  assert.equal(handle.agent.status, 'running')
+  ending.resolve()
+  const release = await drained
+  assert.equal(handle.agent.session.last('turn/end')?.data.reason.kind, 'aborted')
+  await disposed
+  release()
+})
+
 test('maintenance counts as work, and its end lets the drain go on', async () => {
   const { agent, drain } = await setup()
   const one = agent()

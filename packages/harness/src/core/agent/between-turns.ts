@@ -29,13 +29,16 @@ export function betweenTurns(ctx: Context, options: BetweenTurnsOptions = {}): B
       throw new AgentError('AGENT_BUSY', `agent "${inside.id}" cannot wait for its own turn to end`)
     },
     async drain() {
+      /** They ended, and what they did last is over: they begin nothing any more. */
+      const over = new Set<Agent>()
       for (let waits = 0; ; waits++) {
         const all = agents()
-        const holds = holdAll(all)
+        const { holds, ending } = holdAll(all, over)
         if (holds !== undefined) return keep(ctx, holds)
         const running = all.filter(agent => agent.status === 'running')
         if (running.length > 0) options.waitsFor?.(running)
         await Promise.all(all.map(agent => agent.whenIdle()))
+        for (const agent of ending) over.add(agent)
         // One that calls itself idle and stays busy must not keep the whole process from other work.
         if (waits > 0) await new Promise(setImmediate)
       }
@@ -50,28 +53,40 @@ function keep(ctx: Context, holds: Set<() => void>): Disposer {
     },
     'agents held',
   )
-  const stop = ctx.on('agent/created', ({ agent }) => void holds.add(hold(agent)), { global: true })
+  const holdNew = (agent: Agent): void => {
+    const end = hold(agent)
+    if (typeof end === 'function') holds.add(end)
+  }
+  const stop = ctx.on('agent/created', ({ agent }) => holdNew(agent), { global: true })
   return () => {
     stop()
     release()
   }
 }
 
-/** All or none; undefined where one is at work. */
-function holdAll(agents: readonly Agent[]): Set<() => void> | undefined {
-  const holds = new Set<() => void>()
-  try {
-    for (const agent of agents) holds.add(hold(agent))
-    return holds
-  } catch (error) {
-    for (const end of holds) end()
-    if ((error as { code?: unknown }).code === 'AGENT_BUSY') return undefined
-    throw error
-  }
+interface Attempt {
+  /** All that are not over, or undefined where one of them is at work. */
+  readonly holds: Set<() => void> | undefined
+  readonly ending: readonly Agent[]
 }
 
-/** Keeps the agent from beginning a turn; only its disposal ends that early. Throws AGENT_BUSY. */
-function hold(agent: Agent): () => void {
+function holdAll(agents: readonly Agent[], over: ReadonlySet<Agent>): Attempt {
+  const holds = new Set<() => void>()
+  const ending: Agent[] = []
+  let isBusy = false
+  for (const agent of agents.filter(each => !over.has(each))) {
+    const end = hold(agent)
+    if (typeof end === 'function') holds.add(end)
+    else isBusy = true
+    if (end === 'ending') ending.push(agent)
+  }
+  if (!isBusy) return { holds, ending }
+  for (const end of holds) end()
+  return { holds: undefined, ending }
+}
+
+/** Keeps the agent from beginning a turn; only its disposal ends that early. */
+function hold(agent: Agent): (() => void) | 'busy' | 'ending' {
   const { promise, resolve } = Promise.withResolvers<void>()
   const job = (signal: AbortSignal): Promise<void> => {
     signal.addEventListener('abort', () => {
@@ -81,9 +96,11 @@ function hold(agent: Agent): () => void {
   }
   try {
     agent.runMaintenance(job).catch(() => {})
+    return resolve
   } catch (error) {
-    // One that ends begins nothing any more.
-    if ((error as { code?: unknown }).code !== 'AGENT_DISPOSED') throw error
+    const { code } = error as { code?: unknown }
+    if (code === 'AGENT_BUSY') return 'busy'
+    if (code === 'AGENT_DISPOSED') return 'ending'
+    throw error
   }
-  return resolve
 }
