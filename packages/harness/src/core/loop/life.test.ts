@@ -374,6 +374,7 @@ test('listeners and tools of one agent are not those of another', async () => {
       agentCtx.on('session/created', session => note('session/created', session.id))
       agentCtx.on('session/event', session => note('event', session.id))
       agentCtx.on('session/flush', session => note('flush', session.id))
+      agentCtx.on('llm/stream', ({ sessionId }, next) => (note('request', sessionId), next()))
       agentCtx.on('tools/result', ({ agent }) => note('result', agent?.id))
       agentCtx.on(
         'system-prompt/assemble',
@@ -407,6 +408,7 @@ test('listeners and tools of one agent are not those of another', async () => {
     'session/created',
     'event',
     'flush',
+    'request',
     'result',
     'assemble',
     'disposed',

@@ -32,7 +32,7 @@ export class RequestBuilder {
   }
 
   async build(envelope: Envelope, place: StepPlace): Promise<LoopCall> {
-    const { ctx, session, events } = this.#host
+    const { agent, session, events } = this.#host
     const { turn, step, signal } = place
     const seed = this.#seed()
     const inner = (): Promise<LlmCallConfig> => Promise.resolve(seed)
@@ -57,7 +57,7 @@ export class RequestBuilder {
       }),
     )
     const stream = (): AsyncIterable<StreamChunk> =>
-      prepared === undefined ? ctx.llm.stream(request) : prepared.stream(request)
+      prepared === undefined ? agent.ctx.llm.stream(request) : prepared.stream(request)
     return { config: header.config, retryPolicy, stream }
   }
 
@@ -87,10 +87,13 @@ export class RequestBuilder {
     }) as LlmCallConfig
   }
 
-  /** Undefined where no adapter serves the provider: a listener of 'llm/stream' may. */
+  /**
+   * Undefined where no adapter serves the provider: a listener of 'llm/stream' may. Asked through the agent's own
+   * context, so that listeners in its scope hear its requests.
+   */
   async #prepare(config: LlmCallConfig, signal: AbortSignal): Promise<PreparedCall | undefined> {
     try {
-      return await this.#host.ctx.llm.prepareCall(config, signal)
+      return await this.#host.agent.ctx.llm.prepareCall(config, signal)
     } catch (error) {
       if ((error as { readonly code?: unknown } | undefined)?.code === 'NO_ADAPTER') return undefined
       throw error
