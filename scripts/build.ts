@@ -3,7 +3,8 @@ import { cpSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { build } from 'esbuild'
-import type { BuildOptions } from 'esbuild'
+import type { BuildOptions, Metafile } from 'esbuild'
+import { writeStartScript } from './start-script.ts'
 
 interface Manifest {
   name: string
@@ -38,7 +39,7 @@ async function bundleLibrary(name: string): Promise<void> {
 async function bundleCommand(): Promise<void> {
   const { dependencies, optionalDependencies } = manifestOf('cli')
   const entries = libraries.flatMap(publicModules).map(({ specifier, source }) => [specifier, source])
-  await bundle('cli', {
+  const outputs = await bundle('cli', {
     entryPoints: { main: join(packages, 'cli/src/main.ts'), ...Object.fromEntries(entries) },
     external: Object.keys({ ...dependencies, ...optionalDependencies }),
     // CommonJS dependencies load the built-ins through it. The alias keeps clear of a source that imports the same.
@@ -46,11 +47,24 @@ async function bundleCommand(): Promise<void> {
       js: "import { createRequire as bundleRequire } from 'node:module'; const require = bundleRequire(import.meta.url)",
     },
   })
+  const run = Object.keys(outputs).find(
+    file => outputs[file]?.entryPoint === 'packages/cli/src/commands/run.ts',
+  )
+  if (run === undefined) throw new Error('the command run is not loaded by itself')
+  await writeStartScript({
+    folder: join(packages, 'cli/dist'),
+    outputs,
+    roots: ['main.js', run],
+    runner: join(packages, 'cli/src/code-cache.ts'),
+  })
 }
 
-async function bundle(name: string, options: BuildOptions): Promise<void> {
-  await build({
+/** Gives what was written, by names below `dist`. */
+async function bundle(name: string, options: BuildOptions): Promise<Metafile['outputs']> {
+  const { metafile } = await build({
     ...options,
+    metafile: true,
+    absWorkingDir: join(packages, '..'),
     outdir: join(packages, name, 'dist'),
     chunkNames: 'chunks/[hash]',
     bundle: true,
@@ -62,6 +76,12 @@ async function bundle(name: string, options: BuildOptions): Promise<void> {
     mainFields: ['module', 'main'],
     logLevel: 'warning',
   })
+  const { length } = `packages/${name}/dist/`
+  const outputs = Object.entries(metafile.outputs).map(([file, { imports, ...output }]) => {
+    const own = imports.map(one => (one.external === true ? one : { ...one, path: one.path.slice(length) }))
+    return [file.slice(length), { ...output, imports: own }] as const
+  })
+  return Object.fromEntries(outputs)
 }
 
 /** One program for all packages: it is the one that `npm run typecheck` checks. */

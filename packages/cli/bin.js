@@ -36,7 +36,9 @@ function endWithWrapper() {
 function muteExperimentalWarnings() {
   const { emitWarning } = process
   process.emitWarning = (warning, ...rest) => {
-    const known = rest[0] === 'ExperimentalWarning' && /^(SQLite|Type Stripping) /.test(String(warning))
+    const known =
+      rest[0] === 'ExperimentalWarning' &&
+      /^(SQLite|Type Stripping|vm\.USE_MAIN_CONTEXT_DEFAULT_LOADER) /.test(String(warning))
     if (!known) emitWarning.call(process, warning, ...rest)
   }
 }

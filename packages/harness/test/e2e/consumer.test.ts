@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
-import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { execFile, execFileSync } from 'node:child_process'
+import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { promisify } from 'node:util'
+import { reply, startMockProvider } from '../../src/testing/index.ts'
 
 const repo = join(import.meta.dirname, '../../../..')
 const consumer = mkdtempSync(join(tmpdir(), 'dsh-consumer-'))
@@ -99,6 +101,48 @@ test('what the installed command loads gets its kernel, of which there is one', 
   assert.deepEqual(lines.slice(1), ['true', 'hello world'])
 
   const dist = join(consumer, 'node_modules/dsh/dist')
-  const texts = globSync('**/*.js', { cwd: dist }).map(file => readFileSync(join(dist, file), 'utf8'))
+  const texts = globSync('**/*.{js,cjs}', { cwd: dist }).map(file => readFileSync(join(dist, file), 'utf8'))
   assert.equal(texts.filter(text => /class _?Context\b/.test(text)).length, 1)
+})
+
+test('the installed command runs a task with a plugin, from its code cache or without one', async t => {
+  const home = join(consumer, 'warm')
+  mkdirSync(home)
+  writeFileSync(
+    join(home, 'hello.ts'),
+    `
+      import { defineTool } from '@dsh/harness/tools'
+      const execute = ({ name }) => \`Hello, \${name}!\`
+      const hello = defineTool({ name: 'hello', description: 'Greet.', parameters: { name: { type: 'string' } }, execute })
+      export const plugin = { name: 'hello', inject: ['tools'], apply: ctx => void ctx.tools.register(hello) }
+    `,
+  )
+  writeFileSync(join(home, 'dsh.yml'), '- name: ./hello.ts\n')
+  const script = [reply.toolCall('hello', { name: 'Rex' }), reply.text('greeted')]
+  const mock = await startMockProvider({ script: [...script, ...script, ...script] })
+  t.after(() => mock.close())
+  const bin = join(consumer, 'node_modules/dsh/bin.js')
+  const env = { PATH: process.env['PATH'], HOME: consumer, DSH_HOME: home, ...mock.env }
+  const greet = async (): Promise<void> => {
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, [bin, 'run', 'greet Rex'], {
+      cwd: consumer,
+      env,
+    })
+    assert.equal(stdout, 'greeted\n')
+    assert.doesNotMatch(stderr, /warning/i)
+    assert.match(mock.requests.at(-1)?.text ?? '', /Hello, Rex!/)
+  }
+
+  await greet()
+  const [cache = ''] = globSync('cache/*/start-*.cjs.cache', { cwd: home })
+  const cold = readFileSync(join(home, cache))
+  await greet()
+  const warm = readFileSync(join(home, cache))
+  assert.equal(
+    warm.readUInt32LE(4),
+    cold.readUInt32LE(4) + 1,
+    'the second run added to the cache of the first',
+  )
+  writeFileSync(join(home, cache), warm.fill(0, 1000, 2000))
+  await greet()
 })
