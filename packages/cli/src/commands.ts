@@ -30,7 +30,7 @@ export const commands: readonly Command[] = [
       permission: {
         type: 'string',
         value: 'MODE',
-        about: 'read-only, workspace-write (default) or full-access',
+        about: 'read-only, workspace-write (default) or full-access; a session keeps it',
       },
       yes: { type: 'boolean', about: 'allow everything that would be asked' },
       json: {

@@ -20,13 +20,7 @@ export interface RunOptions {
 
 /** Throws a usage error for values that mean nothing. */
 export function runOptions({ values, words }: Arguments): RunOptions {
-  const {
-    model,
-    directory,
-    resume,
-    permission = 'workspace-write',
-    schema,
-  } = values as Record<string, string>
+  const { model, directory, resume, permission, schema } = values as Record<string, string | undefined>
   if (values.continue === true && resume !== undefined)
     throw usageError(
       'OPTION_CONFLICT',

@@ -48,11 +48,13 @@ async function runIn(target: Target, job: Job): Promise<number> {
     throw withFix(error, target, io)
   })
   const { session } = handle.agent
-  if (options.permission !== undefined) ctx.permissions.setMode(session, options.permission)
   for (const line of startLines(choice, target)) io.err.line(line)
+  stop.signal.throwIfAborted()
+  // A session keeps the mode it began in until somebody names another.
+  const { permission = target.isNew ? ctx.permissions.modeOf(session) : undefined } = options
+  if (permission !== undefined) ctx.permissions.setMode(session, permission)
   io.err.line(permissionLine(ctx.permissions.modeOf(session), job))
   if (canAsk(io)) answerAsks(ctx, io)
-  stop.signal.throwIfAborted()
   const talk = await converse(handle.agent, watch, job)
   if (options.model !== undefined && watch.tally.hasAnswer) await keepModel(choice, io)
   return await tellOutcome(talk, { watch, feed, target, choice, job })

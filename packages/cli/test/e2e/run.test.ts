@@ -188,6 +188,23 @@ test('full-access asks nothing, read-only writes nothing', async t => {
   assert.deepEqual(readdirSync(work), ['made'])
 })
 
+test('a session keeps the mode it began in until another is named', async t => {
+  const { dsh, provider, work } = bench(t)
+  const touch = reply.toolCall('bash', { command: 'touch made', description: 'Make a file' })
+  const write = reply.toolCall('write', { file_path: 'written', content: '' })
+  const done = reply.text('done')
+  await provider({ script: [done, write, done, touch, done, done, write, done, touch, done] })
+  const looking = sessionIn((await dsh(['run', '--permission', 'read-only', say])).stderr)
+  await dsh(['run', '--yes', '-r', looking, 'now'])
+  assert.deepEqual(readdirSync(work), [])
+  assert.equal((await dsh(['run', '--permission', 'full-access', '-r', looking, 'now'])).code, 0)
+  assert.deepEqual(readdirSync(work), ['made'])
+  const writing = sessionIn((await dsh(['run', say])).stderr)
+  assert.equal((await dsh(['run', '-r', writing, 'now'])).code, 0)
+  assert.deepEqual(readdirSync(work), ['made', 'written'])
+  assert.equal((await dsh(['run', '-r', writing, 'now'])).code, 4)
+})
+
 test('--schema takes JSON that fits, in a fence or not, and asks once more with the errors', async t => {
   const { dsh, provider, work } = bench(t)
   const { requests, push } = await provider()

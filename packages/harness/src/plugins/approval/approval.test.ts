@@ -342,13 +342,14 @@ test('mode and policy may change at any time, by an event that a resumed session
   const { permissions } = world.ctx
   const { session } = world.agent
   permissions.setMode(session, 'workspace-write')
-  assert.deepEqual(world.events(), [], 'no change is no event')
+  permissions.setMode(session, 'workspace-write')
   permissions.setMode(session, 'full-access')
   assert.equal(await world.bash('one'), 'ran')
   permissions.setMode(session, 'read-only')
   assert.match(await world.bash('two'), /refused in read-only mode/)
   permissions.setPolicy(session, 'never')
   assert.deepEqual(world.events(), [
+    { type: 'sandbox/mode', mode: 'workspace-write' },
     { type: 'sandbox/mode', mode: 'full-access' },
     { type: 'sandbox/mode', mode: 'read-only' },
     { type: 'approval/policy', policy: 'never' },

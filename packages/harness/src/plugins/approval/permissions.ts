@@ -20,10 +20,10 @@ export class LoggedPermissions implements Permissions {
   }
 
   setMode(session: Session, mode: PermissionMode): void {
-    if (this.modeOf(session) !== mode) session.append('sandbox/mode', { mode })
+    if (session.last('sandbox/mode')?.data.mode !== mode) session.append('sandbox/mode', { mode })
   }
 
   setPolicy(session: Session, policy: ApprovalPolicy): void {
-    if (this.policyOf(session) !== policy) session.append('approval/policy', { policy })
+    if (session.last('approval/policy')?.data.policy !== policy) session.append('approval/policy', { policy })
   }
 }

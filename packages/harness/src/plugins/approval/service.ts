@@ -32,7 +32,10 @@ export interface ApprovalAnswer {
 export interface Permissions {
   modeOf(session: Session | undefined): PermissionMode
   policyOf(session: Session | undefined): ApprovalPolicy
-  /** Appends an event where this is a change. Calls that were asked for already keep their answer. */
+  /**
+   * Appends an event unless the log says so already: what is only configured may be configured otherwise when the session
+   * is resumed. Calls that were asked for already keep their answer.
+   */
   setMode(session: Session, mode: PermissionMode): void
   setPolicy(session: Session, policy: ApprovalPolicy): void
 }
