@@ -102,13 +102,17 @@ export class LocalSubprocess implements Subprocess {
   async close(): Promise<void> {
     this.#isClosed = true
     const ends = await Promise.allSettled([...this.#running].map(running => running.end()))
-    this.#signalStrays('SIGTERM')
+    // To look for them takes a look at every process of the machine.
+    if (this.#count > 0 && this.#signalStrays('SIGTERM') > 0) await this.#endStrays()
+    const failed = ends.flatMap(end => (end.status === 'rejected' ? [end.reason as unknown] : []))
+    if (failed.length > 0) throw new AggregateError(failed, 'processes could not be ended')
+  }
+
+  async #endStrays(): Promise<void> {
     const deadline = performance.now() + strayGraceMs
     while (this.#strays().length > 0 && performance.now() < deadline)
       await new Promise(resolve => setTimeout(resolve, 15))
     this.killAll()
-    const failed = ends.flatMap(end => (end.status === 'rejected' ? [end.reason as unknown] : []))
-    if (failed.length > 0) throw new AggregateError(failed, 'processes could not be ended')
   }
 
   /** Ends every process at once, without waiting. */
