@@ -2,6 +2,7 @@
 export * from './context.ts'
 export * from './errors.ts'
 export * from './events.ts'
+export * from './fields.ts'
 export * from './json.ts'
 export * from './service.ts'
 export { kernelCopies } from './copies.ts'

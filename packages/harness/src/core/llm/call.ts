@@ -1,4 +1,5 @@
 import type { EpochHeader, LlmCallConfig, StreamChunk } from '@dsh/protocol'
+import { isPositive, isText } from '../../kernel/index.ts'
 import type {
   AdapterCall,
   GenerateOptions,
@@ -7,7 +8,7 @@ import type {
   LlmResolvedModelInfo,
 } from './adapter.ts'
 import { LlmError, llmError, toLlmFailure } from './failure.ts'
-import { checkedModelInfo, isCount, isText } from './model-info.ts'
+import { checkedModelInfo } from './model-info.ts'
 import type { RetryPolicy } from './retry.ts'
 
 /** One provider as its adapter registered it. A call keeps the route it began with. */
@@ -103,7 +104,7 @@ const configFields: readonly [keyof LlmCallConfig, (value: unknown) => boolean][
   ['model', isText],
   ['reasoningEffort', isText],
   ['temperature', Number.isFinite],
-  ['maxTokens', isCount],
+  ['maxTokens', isPositive],
   ['stop', value => Array.isArray(value) && value.every(isText)],
 ]
 

@@ -1,9 +1,9 @@
 import type { JsonValue } from '@dsh/protocol'
-import { adopt } from '../../kernel/index.ts'
+import { adopt, isText } from '../../kernel/index.ts'
 import type { Context, Disposer } from '../../kernel/index.ts'
 import type { LlmProviderInfo, LlmResolvedModelInfo } from './adapter.ts'
 import { llmError } from './failure.ts'
-import { checkedCatalog, isText } from './model-info.ts'
+import { checkedCatalog } from './model-info.ts'
 
 /** A provider that could be used if it were set up. Plugins merge in what their settings need. */
 export interface ConfigurableProvider extends LlmProviderInfo {

@@ -1,3 +1,4 @@
+import { isPositive, isText } from '../../kernel/index.ts'
 import type { LlmProviderInfo, LlmResolvedModelInfo, ReasoningEffort } from './adapter.ts'
 import { llmError } from './failure.ts'
 import type { LlmFailureCode } from './failure.ts'
@@ -36,12 +37,12 @@ const optionalFields: { readonly [Field in OptionalField]: (value: unknown, bad:
   },
   context(value, bad) {
     const { contextWindow } = (value ?? {}) as { contextWindow?: unknown }
-    if (!isCount(contextWindow))
+    if (!isPositive(contextWindow))
       throw bad(`contextWindow is ${String(contextWindow)}`, 'INVALID_MODEL_CONTEXT')
     return Object.freeze({ contextWindow })
   },
   defaultMaxTokens(value, bad) {
-    if (!isCount(value)) throw bad(`defaultMaxTokens is ${String(value)}`, 'INVALID_MODEL_MAX_TOKENS')
+    if (!isPositive(value)) throw bad(`defaultMaxTokens is ${String(value)}`, 'INVALID_MODEL_MAX_TOKENS')
     return value
   },
   reasoning(value, bad) {
@@ -99,14 +100,6 @@ export function checkedProviderInfo(value: unknown, provider: string): LlmProvid
 
 function routeName(route: { provider: string; model?: string }): string {
   return route.model === undefined ? `provider "${route.provider}"` : `${route.provider}/${route.model}`
-}
-
-export function isText(value: unknown): value is string {
-  return typeof value === 'string' && value !== ''
-}
-
-export function isCount(value: unknown): value is number {
-  return Number.isSafeInteger(value) && (value as number) > 0
 }
 
 function isModalities(value: unknown): value is readonly ('text' | 'image')[] {

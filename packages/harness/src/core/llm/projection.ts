@@ -1,4 +1,5 @@
 import type { CallId, Message, ToolCallBlock } from '@dsh/protocol'
+import { isFields } from '../../kernel/index.ts'
 
 export type ProjectionProblemCode =
   /** A call that the messages right behind it do not answer. */
@@ -108,8 +109,7 @@ function checkAssistant(
 
 function isJsonObject(text: string): boolean {
   try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
+    return isFields(JSON.parse(text))
   } catch {
     return false
   }

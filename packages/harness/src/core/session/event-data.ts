@@ -1,5 +1,5 @@
-import { isFields, isPositive, isText } from './fields.ts'
-import type { Fields } from './fields.ts'
+import { isFields, isPositive, isText } from '../../kernel/index.ts'
+import type { Fields } from '../../kernel/index.ts'
 import { problemOfMessage, problemOfUserMessage } from './message-data.ts'
 import { problemOfHeader } from './request-data.ts'
 

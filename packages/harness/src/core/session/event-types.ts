@@ -2,8 +2,8 @@ import type { SessionEventType } from '@dsh/protocol'
 import { SessionError } from './errors.ts'
 import { coreChecks } from './event-data.ts'
 import type { DataCheck } from './event-data.ts'
-import { isFields } from './fields.ts'
-import type { Fields } from './fields.ts'
+import { isFields } from '../../kernel/index.ts'
+import type { Fields } from '../../kernel/index.ts'
 
 /** What a plugin says of an event type that it writes. */
 export interface EventTypeDefinition<Type extends SessionEventType = SessionEventType> {

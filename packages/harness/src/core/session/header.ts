@@ -1,9 +1,8 @@
 import { win32 } from 'node:path'
 import { sessionFormatVersion } from '@dsh/protocol'
 import type { SessionHeader, SessionId } from '@dsh/protocol'
-import { adopt } from '../../kernel/index.ts'
+import { adopt, isCount, isFields, isText } from '../../kernel/index.ts'
 import { SessionError, SessionFormatUnsupportedError } from './errors.ts'
-import { isCount, isFields, isText } from './fields.ts'
 
 /** A frozen copy of `given`, checked; the least there may be where it is undefined. */
 export function readHeader(id: SessionId, given: unknown): SessionHeader {

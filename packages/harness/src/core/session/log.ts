@@ -10,14 +10,13 @@ import type {
   SurfaceIntent,
   SurfaceOp,
 } from '@dsh/protocol'
-import { adopt } from '../../kernel/index.ts'
+import { adopt, isPositive } from '../../kernel/index.ts'
 import { adoptChunk } from '../llm/index.ts'
 import { SessionArtifacts } from './artifacts.ts'
 import { Delivery } from './delivery.ts'
 import { SessionError } from './errors.ts'
 import { coreEventTypes } from './event-types.ts'
 import type { EventTypes } from './event-types.ts'
-import { isPositive } from './fields.ts'
 import { readHeader } from './header.ts'
 import { interruptedTurnClosers } from './repair.ts'
 import { readSeed } from './seed.ts'

@@ -1,5 +1,5 @@
-import { isFields, isText } from './fields.ts'
-import type { Fields } from './fields.ts'
+import { isFields, isText } from '../../kernel/index.ts'
+import type { Fields } from '../../kernel/index.ts'
 
 /** What is wrong with a message of that origin, undefined where nothing is. Blocks of plugins are their own affair. */
 export function problemOfMessage(message: unknown, origin: 'assistant' | 'tool'): string | undefined {

@@ -1,5 +1,5 @@
-import { isFields, isText } from './fields.ts'
-import type { Fields } from './fields.ts'
+import { isFields, isText } from '../../kernel/index.ts'
+import type { Fields } from '../../kernel/index.ts'
 
 const reasons = new Set<unknown>(['initial', 'resume', 'change'])
 const defaultable = new Set(['reasoningEffort', 'maxTokens'])

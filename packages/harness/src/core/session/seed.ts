@@ -1,10 +1,9 @@
 import type { SessionEvent } from '@dsh/protocol'
-import { adopt, freezeJson } from '../../kernel/index.ts'
+import { adopt, freezeJson, isFields } from '../../kernel/index.ts'
+import type { Fields } from '../../kernel/index.ts'
 import { Entries } from './entries.ts'
 import { SessionError } from './errors.ts'
 import type { EventTypes } from './event-types.ts'
-import { isFields } from './fields.ts'
-import type { Fields } from './fields.ts'
 import { hasLazySources } from './sources.ts'
 import { SurfaceManager } from './surface.ts'
 

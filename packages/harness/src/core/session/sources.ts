@@ -1,6 +1,6 @@
 import type { SessionEvent } from '@dsh/protocol'
-import { isFields } from './fields.ts'
-import type { Fields } from './fields.ts'
+import { isFields } from '../../kernel/index.ts'
+import type { Fields } from '../../kernel/index.ts'
 
 /** Seqs `from`…`to`, both included. */
 export interface SeqRange {

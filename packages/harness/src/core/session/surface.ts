@@ -1,8 +1,7 @@
 import { surfaceEventTypes } from '@dsh/protocol'
 import type { Message, SessionEvent, SurfaceEventType, SurfaceOp } from '@dsh/protocol'
-import { jsonEquals } from '../../kernel/index.ts'
+import { isFields, jsonEquals } from '../../kernel/index.ts'
 import { SessionError } from './errors.ts'
-import { isFields } from './fields.ts'
 import { includesSeq, isRange, problemOfSources } from './sources.ts'
 import type { Sources } from './sources.ts'
 

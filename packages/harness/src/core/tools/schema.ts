@@ -1,5 +1,5 @@
 import type { JsonValue } from '@dsh/protocol'
-import { adopt } from '../../kernel/index.ts'
+import { adopt, isFields } from '../../kernel/index.ts'
 import { JsonSchemaError } from './errors.ts'
 import { describePlace } from './place.ts'
 import type { Place } from './place.ts'
@@ -60,7 +60,7 @@ export function toJsonSchema(schema: unknown, name: string): JsonRecord {
 }
 
 export function isRecord(value: unknown): value is JsonRecord {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+  return isFields(value)
 }
 
 /** Whether `value` is of `type`, as JSON Schema means it. */

@@ -2,6 +2,7 @@ import { relative } from 'node:path'
 import type { JsonValue } from '@dsh/protocol'
 import type { Session } from '../../core/session/index.ts'
 import type { PreToolDecision, ToolExecution } from '../../core/tools/index.ts'
+import { isFields } from '../../kernel/index.ts'
 import type { Context } from '../../kernel/index.ts'
 import type { FsTarget } from '../fs/index.ts'
 import type { ApprovalConfig } from './config.ts'
@@ -94,7 +95,7 @@ function isMutation({ name }: ToolExecution): boolean {
 }
 
 function pathOf(args: JsonValue): string | undefined {
-  if (typeof args !== 'object' || args === null || Array.isArray(args)) return undefined
-  const { file_path: path } = args as { readonly file_path?: JsonValue }
+  if (!isFields(args)) return undefined
+  const { file_path: path } = args
   return typeof path === 'string' ? path : undefined
 }

@@ -1,13 +1,14 @@
 import type { JsonValue } from '@dsh/protocol'
 import type { ToolView } from '../../core/tools/index.ts'
+import { isFields } from '../../kernel/index.ts'
 
 /** Undefined for a meta that this version cannot read. */
 export function presentBash(
   { command, description }: { readonly command: string; readonly description: string },
   meta: JsonValue | undefined,
 ): ToolView | undefined {
-  if (typeof meta !== 'object' || meta === null || Array.isArray(meta)) return undefined
-  const { exitCode, signal, timedOut, durationMs } = meta as Readonly<Record<string, JsonValue>>
+  if (!isFields(meta)) return undefined
+  const { exitCode, signal, timedOut, durationMs } = meta
   const isExit = exitCode === null || Number.isInteger(exitCode)
   const isSignal = signal === null || typeof signal === 'string'
   if (!isExit || !isSignal || typeof timedOut !== 'boolean' || typeof durationMs !== 'number')

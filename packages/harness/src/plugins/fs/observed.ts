@@ -1,5 +1,6 @@
 import type { SessionEvent } from '@dsh/protocol'
 import type { FoldDefinition } from '../../core/session/index.ts'
+import { isFields } from '../../kernel/index.ts'
 import type { FsTarget, FsTargetKey, FsVersion } from './service.ts'
 
 /** What a tool result tells of the file it was about: kept in the log as its `meta`. */
@@ -23,7 +24,7 @@ export function fileMeta({ targetKey, displayPath }: FsTarget, version: FsVersio
 
 /** The file facts of a `meta`, or undefined where it tells of no file or has another form. */
 export function readFileMeta(meta: unknown): FileMeta | undefined {
-  if (!isRecord(meta) || typeof meta['path'] !== 'string' || !isRecord(meta['seen'])) return undefined
+  if (!isFields(meta) || typeof meta['path'] !== 'string' || !isFields(meta['seen'])) return undefined
   const { key, version } = meta['seen']
   if (typeof key !== 'string' || typeof version !== 'string') return undefined
   const seen = { key: key as FsTargetKey, version: version as FsVersion }
@@ -32,16 +33,12 @@ export function readFileMeta(meta: unknown): FileMeta | undefined {
 }
 
 function readChange(value: unknown): FileChangeMeta | undefined {
-  if (!isRecord(value)) return undefined
+  if (!isFields(value)) return undefined
   const { operation, before, after } = value
   const isBefore = before === null || typeof before === 'string'
   if ((operation !== 'create' && operation !== 'update') || !isBefore || typeof after !== 'string')
     return undefined
   return { operation, before, after }
-}
-
-export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 interface SeenFile {

@@ -1,3 +1,4 @@
+import { isFields } from '../../kernel/index.ts'
 /**
  * The arguments of a tool call as the text of a JSON object, which is all that hosts accept in a history.
  *
@@ -8,9 +9,7 @@ export function argumentsObject(text: string): { readonly text: string; readonly
   const trimmed = text.trim()
   if (trimmed === '') return { text: '{}', changed: false }
   const value = parsed(trimmed)
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    return { text: '{}', changed: true }
-  }
+  if (!isFields(value)) return { text: '{}', changed: true }
   if (!escapesSurrogate.test(text) && text.isWellFormed()) return { text, changed: false }
   return mended(text, value)
 }
@@ -19,8 +18,7 @@ const escapesSurrogate = /\\u[dD][89a-fA-F]/
 
 /** Whether `text` is one whole JSON object. */
 export function isWholeObject(text: string): boolean {
-  const value = parsed(text)
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+  return isFields(parsed(text))
 }
 
 function parsed(text: string): unknown {
@@ -44,7 +42,7 @@ function mended(text: string, value: object): { text: string; changed: boolean }
 
 function mendPart(part: unknown, fix: (text: string) => string): unknown {
   if (typeof part === 'string') return fix(part)
-  if (typeof part !== 'object' || part === null || Array.isArray(part)) return part
+  if (!isFields(part)) return part
   if (Object.keys(part).every(key => key.isWellFormed())) return part
   return Object.fromEntries(Object.entries(part).map(([key, value]) => [fix(key), value]))
 }

@@ -1,11 +1,11 @@
 import type { JsonValue, StreamChunk, TokenUsage } from '@dsh/protocol'
+import { isFields } from '../../kernel/index.ts'
+import type { Fields } from '../../kernel/index.ts'
 import { BlockWriter } from './block-writer.ts'
 import { CallCollector } from './call-collector.ts'
 import type { CallCollectorOptions, CallFragment } from './call-collector.ts'
 import { failureText } from './failure.ts'
 import { toTokenUsage } from './usage.ts'
-
-type Fields = Readonly<Record<string, unknown>>
 
 /** An error the host put into an answer whose status was 200. */
 export interface ReportedError {
@@ -193,8 +193,4 @@ function isStatus(value: number): boolean {
 
 function textOf(value: unknown): string {
   return typeof value === 'string' ? value : ''
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

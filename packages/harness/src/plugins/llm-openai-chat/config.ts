@@ -1,5 +1,6 @@
 import type { ImageBlock, JsonValue } from '@dsh/protocol'
-import { nearest } from '../../kernel/index.ts'
+import { isFields, isText, nearest } from '../../kernel/index.ts'
+import type { Fields } from '../../kernel/index.ts'
 import type { GenerateOptions, RetryPolicySettings } from '../../core/llm/index.ts'
 import { providerCatalog } from './catalog.ts'
 import type { ModelFacts, ProviderFacts } from './catalog.ts'
@@ -126,7 +127,6 @@ export function modelFacts(entry: ProviderEntry, model: string): ModelFacts {
   return facts
 }
 
-const isText = (value: unknown): boolean => typeof value === 'string' && value !== ''
 const isFlag = (value: unknown): boolean => typeof value === 'boolean'
 const isDelay = (value: unknown): boolean => typeof value === 'number' && value > 0 && value <= 2_147_483_647
 const isTextList = (value: unknown): boolean => Array.isArray(value) && value.every(isText)
@@ -218,10 +218,4 @@ function shown(value: unknown): string {
 function defined<T extends object>(fields: T): { [K in keyof T]: Exclude<T[K], undefined> } {
   const kept = Object.entries(fields).filter(([, value]) => value !== undefined)
   return Object.fromEntries(kept) as { [K in keyof T]: Exclude<T[K], undefined> }
-}
-
-type Fields = Readonly<Record<string, unknown>>
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,4 +1,5 @@
 import type { JsonValue, ToolSchema } from '@dsh/protocol'
+import { isFields } from '../../kernel/index.ts'
 import type { WireNoticeCode } from './notice.ts'
 import { jsonString } from './wire-text.ts'
 
@@ -61,7 +62,7 @@ function encodeParameters(tool: ToolSchema, report: Report): string {
 }
 
 /** The schema itself where its root is in order, else a copy with the broken parts of the root replaced. */
-function repaired(schema: unknown, problem: (what: string) => void): unknown {
+function repaired(schema: JsonValue, problem: (what: string) => void): unknown {
   if (!isFields(schema)) throw new TypeError('it is no object')
   const { type, properties, required } = schema
   const change: { type?: string; properties?: Fields; required?: JsonValue } = {}
@@ -105,7 +106,3 @@ function mendEscapes(json: string, onLone: () => void): string {
 
 const loneEscape = /(?:^|[^\\])(?:\\\\)*\\ud[89a-f][0-9a-f]{2}/
 const loneEscapes = /((?:^|[^\\])(?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}

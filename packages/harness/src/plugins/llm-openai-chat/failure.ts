@@ -1,11 +1,11 @@
 import type { LlmFailure } from '@dsh/protocol'
 import { classifyFailure, LlmError } from '../../core/llm/index.ts'
 import type { LlmFailureCode } from '../../core/llm/index.ts'
+import { isFields } from '../../kernel/index.ts'
+import type { Fields } from '../../kernel/index.ts'
 import type { ReportedError } from './chunk-decoder.ts'
 import { TransportError } from './transport.ts'
 import { clipped } from './wire-text.ts'
-
-type Fields = Readonly<Record<string, unknown>>
 
 /** What an error message may name of the host it is about. */
 export interface FailureSubject {
@@ -217,8 +217,4 @@ function parsed(text: string): unknown {
   } catch {
     return undefined
   }
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,5 +1,6 @@
-import type { LlmResolvedModelInfo } from '../../core/llm/index.ts'
 import { IdleWatchdog, LlmError } from '../../core/llm/index.ts'
+import type { LlmResolvedModelInfo } from '../../core/llm/index.ts'
+import { isFields, isPositive } from '../../kernel/index.ts'
 import { modelFacts } from './config.ts'
 import type { OpenAIChatConfig, ProviderEntry } from './config.ts'
 import { usableKey } from './credential.ts'
@@ -89,7 +90,7 @@ export class Host {
     for (const row of rows.filter(isFields)) {
       const { id, name } = row
       if (typeof id !== 'string' || id === '') continue
-      const window = [row['context_length'], row['max_model_len'], row['context_window']].find(isCount)
+      const window = [row['context_length'], row['max_model_len'], row['context_window']].find(isPositive)
       const said = {
         ...(typeof name === 'string' && name !== '' ? { name } : {}),
         ...(window === undefined ? {} : { contextWindow: window }),
@@ -238,14 +239,4 @@ async function readSome(
     else response.discard()
   }
   return new TextDecoder().decode(Buffer.concat(parts))
-}
-
-type Fields = Readonly<Record<string, unknown>>
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-function isCount(value: unknown): value is number {
-  return Number.isSafeInteger(value) && (value as number) > 0
 }

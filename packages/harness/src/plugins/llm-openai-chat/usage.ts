@@ -1,6 +1,6 @@
 import type { TokenUsage } from '@dsh/protocol'
-
-type Fields = Readonly<Record<string, unknown>>
+import { isFields } from '../../kernel/index.ts'
+import type { Fields } from '../../kernel/index.ts'
 
 /**
  * The counts of a usage object in any of the dialects, made disjoint; undefined where it counts nothing.
@@ -60,8 +60,4 @@ function firstCount(...values: readonly unknown[]): number | undefined {
 
 function fieldsOf(value: unknown): Fields {
   return isFields(value) ? value : {}
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

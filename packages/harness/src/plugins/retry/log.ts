@@ -2,6 +2,8 @@ import './events.ts'
 import { LlmError } from '../../core/llm/index.ts'
 import type { RetryPolicy } from '../../core/llm/index.ts'
 import type { EventTypeDefinition, FoldDefinition } from '../../core/session/index.ts'
+import { isPositive, isText } from '../../kernel/index.ts'
+import type { Fields } from '../../kernel/index.ts'
 
 /** The last retry of a request under one policy. */
 export interface RetryChain {
@@ -40,8 +42,6 @@ export const retryEvents: readonly EventTypeDefinition[] = [
   { type: 'llm/retry-started', ignorable: true, validate: assertStarted },
 ]
 
-type Fields = Readonly<Record<string, unknown>>
-
 function assertRetry(data: unknown): void {
   assertStarted(data)
   const { provider, mode, policyKey, maxRetries, delayMs, failure } = data as Fields
@@ -66,10 +66,9 @@ function assertStarted(data: unknown): void {
 }
 
 function assertText(value: unknown, field: string): void {
-  if (typeof value !== 'string' || value === '') throw new TypeError(`${field} is ${JSON.stringify(value)}`)
+  if (!isText(value)) throw new TypeError(`${field} is ${JSON.stringify(value)}`)
 }
 
 function assertFromOne(value: unknown, field: string): void {
-  if (!Number.isSafeInteger(value) || (value as number) < 1)
-    throw new RangeError(`${field} is ${JSON.stringify(value)}`)
+  if (!isPositive(value)) throw new RangeError(`${field} is ${JSON.stringify(value)}`)
 }

@@ -1,8 +1,10 @@
 import { hash } from 'node:crypto'
 import { sessionFormatVersion } from '@dsh/protocol'
 import type { SessionEvent, SessionHeader } from '@dsh/protocol'
-import type { Spill } from './spill.ts'
+import { isCount, isFields } from '../../kernel/index.ts'
+import type { Fields } from '../../kernel/index.ts'
 import { isSpillList } from './spill.ts'
+import type { Spill } from './spill.ts'
 
 /** The first line of each frame but the header's: where it belongs. */
 export interface ChainLine {
@@ -71,16 +73,11 @@ export function parseEventLine(line: string, seq: number): EventLine | string {
   return { event: event as unknown as SessionEvent, spill }
 }
 
-function parseObject(line: string): { [key: string]: unknown } | undefined {
+function parseObject(line: string): Fields | undefined {
   try {
     const value: unknown = JSON.parse(line)
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
-    return value as { [key: string]: unknown }
+    return isFields(value) ? value : undefined
   } catch {
     return undefined
   }
-}
-
-function isCount(value: unknown): value is number {
-  return Number.isSafeInteger(value) && (value as number) >= 0
 }

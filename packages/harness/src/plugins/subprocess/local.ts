@@ -5,6 +5,7 @@ import { access, stat } from 'node:fs/promises'
 import { delimiter, isAbsolute, join, sep } from 'node:path'
 import { _default, array, custom, prefault, strictObject, string } from 'zod/mini'
 import type { input } from 'zod/mini'
+import { isFields } from '../../kernel/index.ts'
 import type { Context, PluginObject } from '../../kernel/index.ts'
 import { childEnvironment } from './environment.ts'
 import type { ChildEnvironment, Environment } from './environment.ts'
@@ -138,7 +139,7 @@ const schema = () =>
   prefault(
     strictObject({
       // `process.env` is no plain object.
-      env: _default(custom<Environment>(isRecord), () => process.env),
+      env: _default(custom<Environment>(isFields), () => process.env),
       pass: _default(array(string()), []),
     }),
     {},
@@ -161,10 +162,6 @@ export const subprocess: PluginObject<input<ReturnType<typeof schema>>, Subproce
     }, 'processes')
     ctx.provide('subprocess', service)
   },
-}
-
-function isRecord(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function assertSpec({ argv, graceMs, drainMs }: SpawnSpec): void {

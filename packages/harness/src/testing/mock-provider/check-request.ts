@@ -1,3 +1,5 @@
+import { isFields, isText } from '../../kernel/index.ts'
+import type { Fields } from '../../kernel/index.ts'
 /** What this provider accepts. The defaults are DeepSeek's. */
 export interface RequestRules {
   readonly roles: readonly string[]
@@ -21,8 +23,6 @@ export const deepseekRules: RequestRules = {
   forcedToolWhileThinking: false,
   maxTokens: 393_216,
 }
-
-type Fields = Readonly<Record<string, unknown>>
 
 /** Every reason why a strict provider would refuse this request; empty where it would not. */
 export function checkChatRequest(text: string, rules: RequestRules = deepseekRules): string[] {
@@ -226,12 +226,4 @@ function parse(text: string): unknown {
   } catch {
     return undefined
   }
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === 'string' && value !== ''
 }

@@ -1,8 +1,9 @@
 import type { JsonValue } from '@dsh/protocol'
 import type { ToolView } from '../../../core/tools/index.ts'
+import { isFields } from '../../../kernel/index.ts'
 import type { BoundedDiff } from '../diff-text.ts'
 import { FsError } from '../errors.ts'
-import { isRecord, readFileMeta } from '../observed.ts'
+import { readFileMeta } from '../observed.ts'
 
 /** What write and edit have in common in their results. */
 export const changeSchema = {
@@ -56,7 +57,7 @@ export function changeMeta(change: Change): JsonValue {
 /** Undefined for a meta that this version cannot read. */
 export function presentChange({ meta }: { readonly meta?: JsonValue }): ToolView | undefined {
   const file = readFileMeta(meta)
-  if (file?.change === undefined || !isRecord(meta)) return undefined
+  if (file?.change === undefined || !isFields(meta)) return undefined
   const hunks = meta['hunks'] ?? []
   if (!Array.isArray(hunks) || !hunks.every(isHunk)) return undefined
   const { operation } = file.change
@@ -64,7 +65,7 @@ export function presentChange({ meta }: { readonly meta?: JsonValue }): ToolView
 }
 
 function isHunk(value: unknown): boolean {
-  if (!isRecord(value)) return false
+  if (!isFields(value)) return false
   const { oldStart, newStart, lines } = value
   const isText = Array.isArray(lines) && lines.every(line => typeof line === 'string')
   return isText && Number.isInteger(oldStart) && Number.isInteger(newStart)

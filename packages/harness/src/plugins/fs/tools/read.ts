@@ -1,8 +1,9 @@
 import { defineTool, ToolArgsError } from '../../../core/tools/index.ts'
 import type { ToolDefinition, ToolRunContext } from '../../../core/tools/index.ts'
+import { isFields } from '../../../kernel/index.ts'
 import type { Context } from '../../../kernel/index.ts'
 import { FsError } from '../errors.ts'
-import { fileMeta, isRecord } from '../observed.ts'
+import { fileMeta } from '../observed.ts'
 import type { FsDirEntry, FsInfo, FsTarget } from '../service.ts'
 import { missingText } from '../suggest.ts'
 import { WindowReader } from '../window.ts'
@@ -82,7 +83,7 @@ export function readTool(ctx: Context, config: ReadConfig): ToolDefinition {
     isConcurrencySafe: () => true,
     presentCall: ({ file_path }) => ({ card: 'read', title: file_path }),
     presentResult(_args, { meta }) {
-      if (!isRecord(meta)) return undefined
+      if (!isFields(meta)) return undefined
       const { path, offset, lines, totalLines, lang } = meta
       if (typeof path !== 'string' || typeof lang !== 'string') return undefined
       if (![offset, lines, totalLines].every(Number.isInteger)) return undefined
