@@ -182,6 +182,30 @@ test('input that arrives while a failed turn is put away runs right after', asyn
   assert.deepEqual(heard, ['running', 'error 1.1 no', 'idle', 'running', 'idle'])
 })
 
+test('input that arrives while a rejected turn is put away runs right after', async () => {
+  const { ctx, agent, heard, idle, entered } = await setup(text('ok'))
+  ctx.once('agent/pre-step', async () => ({ kind: 'reject' }))
+  ctx.once('session/flush', () => agent.steer(say('b')))
+  agent.followup(say('a'))
+  await idle()
+  assert.deepEqual(entered(), ['b'])
+  assert.deepEqual(heard, ['running', 'parked [b] returned [a]', 'idle', 'running', 'idle'])
+})
+
+test('a listener that answers a refused turn with input is taken at its word', async () => {
+  const { ctx, agent, idle, entered } = await setup(text('1'), text('2'))
+  const stop = ctx.on('internal/dispatch', (_mode, name, args) => {
+    if (name === 'session/event' && (args[1] as { type: string }).type === 'turn/start') throw new Error('no')
+  })
+  ctx.once('agent/error', () => {
+    stop()
+    agent.followup(say('b'))
+  })
+  agent.followup(say('a'))
+  await idle()
+  assert.deepEqual(entered(), ['a', 'b'])
+})
+
 test('a listener that answers an error with input gets its turn', async () => {
   const { ctx, agent, idle, entered } = await setup(text('ok'))
   ctx.once('agent/request', async () => {
@@ -509,7 +533,7 @@ test('a turn that the log refuses does not happen', async () => {
 })
 
 test('an end that the log refuses is written before the next turn begins', async () => {
-  const { ctx, agent, heard, idle, log } = await setup(text('1'), text('2'))
+  const { ctx, agent, heard, idle, log } = await setup(text('1'), text('2'), text('3'))
   const stop = ctx.on('internal/dispatch', (_mode, name, args) => {
     const { type } = (args[1] ?? {}) as { type?: string }
     if (name === 'session/event' && (type === 'step/end' || type === 'turn/end')) throw new Error('no')
@@ -518,9 +542,31 @@ test('an end that the log refuses is written before the next turn begins', async
   await agent.whenIdle()
   assert.match(log(), / ch am$/)
   assert.deepEqual(heard, ['running', 'error 1.1 no', 'error 1.1 no', 'idle'])
-  stop()
   agent.followup(say('b'))
-  assert.match(await idle(), / ch am sp se te:error\{UNKNOWN\} ts sp ss um ch am se te:completed$/)
+  await agent.whenIdle()
+  assert.deepEqual(heard.slice(4), ['running', 'error 0.0 no', 'parked [b] returned []', 'idle'])
+  assert.match(log(), / ch am sp$/)
+  stop()
+  agent.followup(say('c'))
+  assert.match(await idle(), / ch am sp sp se te:error\{UNKNOWN\} ts sp ss um ch am se te:completed ts /)
+  assert.match(log(), /te:completed$/)
+})
+
+test('a turn whose end the log refuses stops the agent with its queue', async () => {
+  const { ctx, agent, heard, idle, entered } = await setup(text('1'), text('2'), text('3'))
+  const stop = ctx.on('internal/dispatch', (_mode, name, args) => {
+    const { type } = (args[1] ?? {}) as { type?: string }
+    if (name !== 'session/event' || type !== 'turn/end') return
+    stop()
+    throw new Error('no')
+  })
+  agent.followup(say('a'))
+  agent.followup(say('b'))
+  await agent.whenIdle()
+  assert.deepEqual(heard, ['running', 'error 1.1 no', 'parked [b] returned []', 'idle'])
+  agent.followup(say('c'))
+  await idle()
+  assert.deepEqual(entered(), ['a', 'b', 'c'])
 })
 
 test('a policy that throws fails the turn at the step it spoke about', async () => {
