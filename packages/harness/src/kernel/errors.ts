@@ -35,3 +35,8 @@ export class KernelError extends HarnessError<KernelErrorCode> {
 export function joinErrors(errors: readonly unknown[], message: string): unknown {
   return errors.length === 1 ? errors[0] : new AggregateError(errors, message)
 }
+
+/** What anything that was thrown says of itself. */
+export function messageOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown)
+}

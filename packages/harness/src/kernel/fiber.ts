@@ -2,7 +2,7 @@ import type { Context, PluginOptions } from './context.ts'
 import { kernelCopies, newsOfCopies } from './copies.ts'
 import { Effect, isPromise, unwind } from './effect.ts'
 import type { EffectOwner } from './effect.ts'
-import { joinErrors, KernelError } from './errors.ts'
+import { joinErrors, KernelError, messageOf } from './errors.ts'
 import { resolveConfig, resolveConfigNow } from './plugin.ts'
 import type { Definition } from './plugin.ts'
 import type { Registry } from './registry.ts'
@@ -388,8 +388,4 @@ export class Fiber implements EffectOwner, PromiseLike<void> {
       `plugin "${this.name}" waits for ${list}${this.#registry.hint(first)}`,
     )
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

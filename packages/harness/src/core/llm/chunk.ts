@@ -1,5 +1,5 @@
 import type { CallId, ContentBlock, FinishReason, ReplayState, StreamChunk, TokenUsage } from '@dsh/protocol'
-import { adopt } from '../../kernel/index.ts'
+import { adopt, messageOf } from '../../kernel/index.ts'
 import { llmError, mendedFailure } from './failure.ts'
 
 /**
@@ -131,10 +131,6 @@ function adoptJson<T>(value: T, what: string): T {
   } catch (cause) {
     throw malformed(`a ${what} that is not JSON: ${messageOf(cause)}`, cause)
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }
 
 function malformed(what: string, cause?: unknown): Error {

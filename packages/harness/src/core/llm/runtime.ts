@@ -1,5 +1,5 @@
 import type { JsonValue, LlmCallConfig, Message, SessionId, StreamChunk } from '@dsh/protocol'
-import { isText, Service } from '../../kernel/index.ts'
+import { isText, messageOf, Service } from '../../kernel/index.ts'
 import type { Context, Disposer, Emit, Waterfall } from '../../kernel/index.ts'
 import { scopeTarget } from '../scope/index.ts'
 import type {
@@ -265,7 +265,7 @@ function toRoute(provider: string, adapter: LlmAdapter): Route {
     const retryPolicy = resolveRetryPolicy(adapter.providerRetryPolicy?.(provider))
     return Object.freeze({ provider, adapter, info, retryPolicy })
   } catch (cause) {
-    const problem = cause instanceof Error ? cause.message : String(cause)
+    const problem = messageOf(cause)
     throw llmError('INVALID_ADAPTER', `retry policy of provider "${provider}": ${problem}`, { cause })
   }
 }

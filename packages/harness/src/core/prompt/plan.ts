@@ -1,3 +1,4 @@
+import { messageOf } from '../../kernel/index.ts'
 import { AnonymousEntries, NamedEntries, ScopedLayers } from '../scope/index.ts'
 import { PromptError } from './errors.ts'
 import type {
@@ -101,7 +102,7 @@ export async function attempt<T>(
     return await run()
   } catch (cause) {
     if (context.signal?.aborted === true) throw cause
-    const message = cause instanceof Error ? cause.message : String(cause)
+    const message = messageOf(cause)
     throw new PromptError('PROMPT_FAILED', `${name} failed: ${message}`, { cause })
   }
 }

@@ -2,7 +2,7 @@ import type { SessionEventType } from '@dsh/protocol'
 import { SessionError } from './errors.ts'
 import { coreChecks } from './event-data.ts'
 import type { DataCheck } from './event-data.ts'
-import { isFields } from '../../kernel/index.ts'
+import { isFields, messageOf } from '../../kernel/index.ts'
 import type { Fields } from '../../kernel/index.ts'
 
 /** What a plugin says of an event type that it writes. */
@@ -90,7 +90,7 @@ function checkOfPlugin(type: string, { owner, check }: Known, data: unknown): vo
   try {
     check(data as Fields)
   } catch (cause) {
-    const message = cause instanceof Error ? cause.message : String(cause)
+    const message = messageOf(cause)
     throw new SessionError('INVALID_EVENT', `event "${type}" of plugin "${owner}": ${message}`, { cause })
   }
 }

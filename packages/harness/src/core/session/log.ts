@@ -10,7 +10,7 @@ import type {
   SurfaceIntent,
   SurfaceOp,
 } from '@dsh/protocol'
-import { adopt, isPositive } from '../../kernel/index.ts'
+import { adopt, isPositive, messageOf } from '../../kernel/index.ts'
 import { adoptChunk } from '../llm/index.ts'
 import { SessionArtifacts } from './artifacts.ts'
 import { Delivery } from './delivery.ts'
@@ -234,7 +234,7 @@ export class Session extends SessionView {
     } catch (cause) {
       const owner = this.#types.ownerOf(type)
       const of = owner === undefined ? '' : ` of plugin "${owner}"`
-      throw new TypeError(`event "${type}"${of}: ${cause instanceof Error ? cause.message : String(cause)}`, {
+      throw new TypeError(`event "${type}"${of}: ${messageOf(cause)}`, {
         cause,
       })
     }

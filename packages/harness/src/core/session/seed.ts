@@ -1,5 +1,5 @@
 import type { SessionEvent } from '@dsh/protocol'
-import { adopt, freezeJson, isFields } from '../../kernel/index.ts'
+import { adopt, freezeJson, isFields, messageOf } from '../../kernel/index.ts'
 import type { Fields } from '../../kernel/index.ts'
 import { Entries } from './entries.ts'
 import { SessionError } from './errors.ts'
@@ -72,7 +72,7 @@ function readEnvelope(given: unknown, seq: number, copy: boolean): SessionEvent 
     if (copy) event = adopt(given, 'it')
     else event = hasLazySources(given as object) ? given : freezeJson(given, 'it')
   } catch (cause) {
-    throw invalid(seq, cause instanceof Error ? cause.message : String(cause), cause)
+    throw invalid(seq, messageOf(cause), cause)
   }
   if (!isFields(event)) throw invalid(seq, 'it is no record')
   const problem = problemOfEnvelope(event, seq)
@@ -98,7 +98,7 @@ function checkData(event: SessionEvent, types: EventTypes): FlaggedEvent | undef
     return undefined
   } catch (error) {
     const plugin = types.ownerOf(type)
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = messageOf(error)
     if (plugin === undefined) throw invalid(seq, reason, error)
     return { seq, type, plugin, reason }
   }

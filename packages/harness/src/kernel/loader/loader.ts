@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Context } from '../context.ts'
+import { messageOf } from '../errors.ts'
 import type { Fiber, FiberReport, FiberState } from '../fiber.ts'
 import { compose } from './compose.ts'
 import { LoaderError } from './errors.ts'
@@ -270,10 +271,6 @@ function reasonOf(fiber: Fiber): { readonly reason?: string } {
 function throwIfBroken(now: ReadonlyMap<string, string>, before: ReadonlyMap<string, string>): void {
   const broken = [...now].filter(([id]) => !before.has(id)).map(([id, reason]) => `"${id}": ${reason}`)
   if (broken.length > 0) throw refused(broken)
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }
 
 function refused(reasons: readonly string[]): LoaderError {

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { findPackageJSON, registerHooks } from 'node:module'
 import type { ResolveFnOutput, ResolveHookContext } from 'node:module'
 import { fileURLToPath } from 'node:url'
+import { messageOf } from '../errors.ts'
 import { LoaderError } from './errors.ts'
 import { pluginOf } from './plugin-of.ts'
 import { endsWithin } from './time-limit.ts'
@@ -60,7 +61,7 @@ export class Modules {
       const url = this.#urls.get(id)
       return { plugin: pluginOf(module as Record<string, unknown>), ...(url !== undefined && { url }) }
     } catch (cause) {
-      throw unloadable(name, cause instanceof Error ? cause.message : String(cause), cause)
+      throw unloadable(name, messageOf(cause), cause)
     } finally {
       this.#requests.delete(id)
       this.#urls.delete(id)

@@ -1,5 +1,5 @@
 import type { JsonValue, ToolSchema } from '@dsh/protocol'
-import { isFields } from '../../kernel/index.ts'
+import { isFields, messageOf } from '../../kernel/index.ts'
 import type { WireNoticeCode } from './notice.ts'
 import { jsonString } from './wire-text.ts'
 
@@ -56,7 +56,7 @@ function encodeParameters(tool: ToolSchema, report: Report): string {
     if (json === undefined) throw new TypeError('it is no JSON')
     return mendEscapes(json, () => problem('it holds half characters'))
   } catch (error) {
-    problem(error instanceof Error ? error.message : String(error))
+    problem(messageOf(error))
     return openObject
   }
 }

@@ -1,7 +1,7 @@
 import type { LlmFailure } from '@dsh/protocol'
 import { classifyFailure, LlmError } from '../../core/llm/index.ts'
 import type { LlmFailureCode } from '../../core/llm/index.ts'
-import { isFields } from '../../kernel/index.ts'
+import { isFields, messageOf } from '../../kernel/index.ts'
 import type { Fields } from '../../kernel/index.ts'
 import type { ReportedError } from './chunk-decoder.ts'
 import { TransportError } from './transport.ts'
@@ -74,7 +74,7 @@ export function wireFailure(
 /** The failure of a network that did not carry the request or the answer. */
 export function networkFailure(error: unknown, subject: FailureSubject): LlmError {
   const code = error instanceof TransportError ? error.code : 'UNKNOWN'
-  const text = redacted(error instanceof Error ? error.message : String(error), subject.secrets)
+  const text = redacted(messageOf(error), subject.secrets)
   const { host, provider } = subject
   if (certificateCodes.has(code)) {
     const advice = 'if a certificate of your own is in use, set NODE_EXTRA_CA_CERTS to its file'

@@ -2,6 +2,7 @@ import type { Agent, ClientRequest, IncomingMessage, RequestOptions } from 'node
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
+import { messageOf } from '../../kernel/index.ts'
 import { http, https, zlib } from './builtin.ts'
 import { proxyFor } from './proxy.ts'
 import type { ReadEnv } from './proxy.ts'
@@ -66,7 +67,7 @@ export class HttpTransport {
     try {
       return proxyFor(url, this.#env)
     } catch (cause) {
-      throw new TransportError('BAD_PROXY', cause instanceof Error ? cause.message : String(cause), { cause })
+      throw new TransportError('BAD_PROXY', messageOf(cause), { cause })
     }
   }
 

@@ -1,5 +1,5 @@
 import type { SessionEvent, SessionHeader, SessionId } from '@dsh/protocol'
-import { adopt } from '../../kernel/index.ts'
+import { adopt, messageOf } from '../../kernel/index.ts'
 import type { Session, SessionStore } from '../../core/session/index.ts'
 import { Chains } from './chains.ts'
 import { PersistenceError } from './errors.ts'
@@ -228,8 +228,4 @@ export class Coordinator {
     const { log, writer } = await this.medium.resume(id)
     return { header: log.header, stored: log.events, writer }
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

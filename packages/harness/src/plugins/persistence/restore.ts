@@ -2,6 +2,7 @@ import { sessionFormatVersion } from '@dsh/protocol'
 import type { SessionEvent } from '@dsh/protocol'
 import { interruptedTurnClosers } from '../../core/session/index.ts'
 import type { Session, SessionStore, StoredGap, StoredSession } from '../../core/session/index.ts'
+import { messageOf } from '../../kernel/index.ts'
 import { newerFormatText, PersistenceError } from './errors.ts'
 import type { StoredLog } from './medium.ts'
 
@@ -55,7 +56,7 @@ function checkEvents(log: StoredLog, sessions: SessionStore): Checked {
   } catch (error) {
     const seq = seqOf(error)
     if (seq === undefined) throw error
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = messageOf(error)
     const gap = { fromSeq: seq, toSeq: seq, bytes: 0, reason, events: events.slice(seq + 1) }
     const checked = checkEvents({ ...log, events: events.slice(0, seq), gaps: [] }, sessions)
     return { ...checked, gaps: [gap, ...gaps] }
@@ -93,7 +94,7 @@ function prepare(log: StoredLog, seed: readonly SessionEvent[], sessions: Sessio
   try {
     return sessions.prepare(header.id, { seed, meta: header, seedSource: 'persistence' })
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause)
+    const reason = messageOf(cause)
     throw new PersistenceError(
       'SESSION_DAMAGED',
       `session "${header.id}" is damaged: ${reason}: ${log.path}`,

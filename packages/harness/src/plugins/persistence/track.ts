@@ -1,5 +1,5 @@
 import type { ImageBlock, SessionEvent, SessionId } from '@dsh/protocol'
-import { jsonEquals } from '../../kernel/index.ts'
+import { jsonEquals, messageOf } from '../../kernel/index.ts'
 import { deriveEventMessage } from '../../core/session/index.ts'
 import type { ArtifactBacking, Session } from '../../core/session/index.ts'
 import type { Chains } from './chains.ts'
@@ -195,8 +195,4 @@ function picturesIn(events: Iterable<SessionEvent>): readonly ImageBlock['attach
   const blocks = [...events].flatMap(event => deriveEventMessage(event)?.content ?? [])
   const inner = blocks.flatMap(block => (block.type === 'tool-result' ? block.content : [block]))
   return inner.flatMap(block => (block.type === 'image' ? [block.attachment] : []))
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }
