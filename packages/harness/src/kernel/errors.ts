@@ -12,6 +12,20 @@ export class HarnessError<Code extends string = string> extends Error {
   }
 }
 
+/** No error has a longer lineage; a trap could go on for ever. */
+const longestLineage = 32
+
+/** By the name on its prototype chain, so that an error of another copy of the kernel counts. */
+export function isHarnessError(thrown: object): boolean {
+  let at: unknown = Object.getPrototypeOf(thrown)
+  for (let depth = 0; depth < longestLineage; depth++) {
+    if (typeof at !== 'object' || at === null) return false
+    if (Object.getOwnPropertyDescriptor(at, 'name')?.value === 'HarnessError') return true
+    at = Object.getPrototypeOf(at)
+  }
+  return false
+}
+
 export type KernelErrorCode =
   /** An effect was made on a plugin that is being or has been disposed. */
   | 'INACTIVE_EFFECT'

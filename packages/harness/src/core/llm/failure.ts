@@ -1,5 +1,5 @@
 import type { LlmFailure } from '@dsh/protocol'
-import { HarnessError } from '../../kernel/index.ts'
+import { HarnessError, isHarnessError } from '../../kernel/index.ts'
 
 /** Codes of the core and its adapters. The set is open: an adapter may name a failure of its own. */
 export type LlmFailureCode =
@@ -106,16 +106,6 @@ function statedFailure(candidate: unknown, code: unknown): LlmFailure | undefine
   } catch {
     return undefined
   }
-}
-
-/** By the name on the prototype chain, so that a second copy of the kernel is understood too. */
-function isHarnessError(error: object): boolean {
-  let prototype: unknown = Object.getPrototypeOf(error)
-  for (let depth = 0; depth < 32 && typeof prototype === 'object' && prototype !== null; depth++) {
-    if (ownData(prototype, 'name') === 'HarnessError') return true
-    prototype = Object.getPrototypeOf(prototype)
-  }
-  return false
 }
 
 /** A data property of the object itself; accessors and what is inherited do not count. */

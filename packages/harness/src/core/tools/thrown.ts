@@ -1,4 +1,5 @@
 import type { ToolErrorInfo } from '@dsh/protocol'
+import { isHarnessError } from '../../kernel/index.ts'
 import { wellFormed } from './text.ts'
 
 /** What a throw means to a model: a message, and name and code where one of ours was thrown. */
@@ -8,8 +9,6 @@ export interface Thrown {
 }
 
 const unprintable = '<unprintable thrown value>'
-const base = 'HarnessError'
-const longestLineage = 10
 
 /** Reads anything that may be thrown, also what traps every look at it; never throws. */
 export function readThrown(thrown: unknown): Thrown {
@@ -49,18 +48,8 @@ function infoOf(thrown: unknown): ToolErrorInfo | undefined {
     const { name, code } = thrown as { name?: unknown; code?: unknown }
     if (typeof name !== 'string' || typeof code !== 'string') return undefined
     const className: unknown = thrown.constructor?.name
-    return { name: name === base && typeof className === 'string' ? className : name, code }
+    return { name: name === 'HarnessError' && typeof className === 'string' ? className : name, code }
   } catch {
     return undefined
   }
-}
-
-/** By the name its prototype carries: an error of another copy of the kernel counts. */
-function isHarnessError(thrown: object): boolean {
-  let proto: unknown = Object.getPrototypeOf(thrown)
-  for (let step = 0; step < longestLineage && typeof proto === 'object' && proto !== null; step++) {
-    if (Object.getOwnPropertyDescriptor(proto, 'name')?.value === base) return true
-    proto = Object.getPrototypeOf(proto)
-  }
-  return false
 }
