@@ -213,15 +213,15 @@ export class Context {
 
   emit<Name extends EventNameOf<'emit'>>(name: Name, ...args: ArgsOf<Name>): void
   emit<Name extends EventNameOf<'emit'>>(carrier: Carrier, name: Name, ...args: ArgsOf<Name>): void
-  emit(...all: unknown[]): void {
-    const { carrier, name, args } = split(all)
+  emit(first: unknown, ...rest: unknown[]): void {
+    const { carrier, name, args } = split(first, rest)
     this.#tree.bus.emit(name, args, carrier)
   }
 
   veto<Name extends EventNameOf<'veto'>>(name: Name, ...args: ArgsOf<Name>): void
   veto<Name extends EventNameOf<'veto'>>(carrier: Carrier, name: Name, ...args: ArgsOf<Name>): void
-  veto(...all: unknown[]): void {
-    const { carrier, name, args } = split(all)
+  veto(first: unknown, ...rest: unknown[]): void {
+    const { carrier, name, args } = split(first, rest)
     this.#tree.bus.veto(name, args, carrier)
   }
 
@@ -232,8 +232,8 @@ export class Context {
     name: Name,
     ...args: ArgsOf<Name>
   ): Promise<number>
-  parallel(...all: unknown[]): Promise<number> {
-    const { carrier, name, args } = split(all)
+  parallel(first: unknown, ...rest: unknown[]): Promise<number> {
+    const { carrier, name, args } = split(first, rest)
     return this.#tree.bus.parallel(name, args, carrier)
   }
 
@@ -246,8 +246,8 @@ export class Context {
     name: Name,
     ...args: ArgsOf<Name>
   ): Promise<ResultOf<Name> | undefined>
-  serial(...all: unknown[]): Promise<unknown> {
-    const { carrier, name, args } = split(all)
+  serial(first: unknown, ...rest: unknown[]): Promise<unknown> {
+    const { carrier, name, args } = split(first, rest)
     return this.#tree.bus.serial(name, args, carrier)
   }
 
@@ -257,8 +257,8 @@ export class Context {
     name: Name,
     ...args: ArgsOf<Name>
   ): ResultOf<Name> | undefined
-  bail(...all: unknown[]): unknown {
-    const { carrier, name, args } = split(all)
+  bail(first: unknown, ...rest: unknown[]): unknown {
+    const { carrier, name, args } = split(first, rest)
     return this.#tree.bus.bail(name, args, carrier)
   }
 
@@ -272,8 +272,8 @@ export class Context {
     name: Name,
     ...args: [...ArgsOf<Name>, inner: () => ResultOf<Name>]
   ): ResultOf<Name>
-  waterfall(...all: unknown[]): unknown {
-    const { carrier, name, args } = split(all)
+  waterfall(first: unknown, ...rest: unknown[]): unknown {
+    const { carrier, name, args } = split(first, rest)
     const inner = args.pop() as () => unknown
     return this.#tree.bus.waterfall(name, args, inner, carrier)
   }
@@ -293,8 +293,10 @@ export class Context {
 }
 
 /** A leading carrier is told by its `admits`, so that a payload put first is an error and not a silent filter. */
-function split(all: unknown[]): { carrier: Carrier | undefined; name: string; args: unknown[] } {
-  const [first, ...rest] = all
+function split(
+  first: unknown,
+  rest: unknown[],
+): { carrier: Carrier | undefined; name: string; args: unknown[] } {
   if (typeof first === 'string') return { carrier: undefined, name: first, args: rest }
   const [name, ...args] = rest
   const isCarrier = typeof (first as Partial<Carrier> | undefined)?.admits === 'function'
