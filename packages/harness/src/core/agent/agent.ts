@@ -8,7 +8,7 @@ import type {
   SessionEvent,
   UserMessage,
 } from '@dsh/protocol'
-import type { Context, Emit, Serial, Veto, Waterfall } from '../../kernel/index.ts'
+import type { Context, Disposer, Emit, Serial, Veto, Waterfall } from '../../kernel/index.ts'
 import type { RetryPolicy } from '../llm/index.ts'
 import type { Session } from '../session/index.ts'
 import type { Inbox } from './inbox.ts'
@@ -49,6 +49,11 @@ export interface Agent {
   whenIdle(): Promise<void>
   /** Runs `job` while no turn may start. Throws at once unless the agent is idle. */
   runMaintenance<T>(job: (signal: AbortSignal) => Promise<T>): Promise<T>
+  /**
+   * Lets nothing begin until the function it gives is called; what wakes the agent meanwhile does so then. It stays idle,
+   * and can be cancelled and disposed. Throws AGENT_BUSY unless the agent is idle.
+   */
+  hold?(): Disposer
   send(message: UserMessage, target: InboxTarget, wakeup: boolean): void
   /** Queues a turn of its own. */
   followup(message: UserMessage): void

@@ -7,6 +7,7 @@ import type { ScriptEntry } from '../../plugins/llm-scripted/index.ts'
 import { createHarness, outline, say } from '../../testing/index.ts'
 import { defineTool } from '../tools/index.ts'
 import { betweenTurns } from './index.ts'
+import type { Agent } from './index.ts'
 
 async function setup(...script: ScriptEntry[]) {
   const harness = await createHarness(script)
@@ -132,6 +133,82 @@ test('an agent that is being disposed is waited for as long as its turn has not 
   assert.equal(handle.agent.session.last('turn/end')?.data.reason.kind, 'aborted')
   await disposed
   release()
+})
+
+test('a held agent that was cancelled and is then disposed keeps nobody waiting', async () => {
+  const { ctx, drain } = await setup()
+  const handle = await ctx.agents.create({ sessionId: SessionId('one') })
+  const release = await drain()
+  handle.agent.followup(say('a'))
+  handle.agent.cancel({ kind: 'user' })
+  await handle.dispose()
+  assert.deepEqual(ctx.agents.list(), [])
+  release()
+})
+
+test('a held agent is idle to all who look, and refuses maintenance', async () => {
+  const { agent, drain } = await setup(text('1'))
+  const one = agent('one')
+  const release = await drain()
+  one.followup(say('a'))
+  assert.equal(one.status, 'idle')
+  await one.whenIdle()
+  assert.throws(() => one.runMaintenance(() => Promise.resolve()), {
+    code: 'AGENT_BUSY',
+    message: 'agent "one" is busy: held',
+  })
+  release()
+  await one.whenIdle()
+  assert.match(outline(one.session.events), /te:completed$/)
+})
+
+test('two who hold an agent must both let go', async () => {
+  const { agent, drain, adapter } = await setup(text('1'))
+  const one = agent()
+  const [first, second] = [await drain(), await drain()]
+  one.followup(say('a'))
+  first()
+  first()
+  for (let i = 0; i < 5; i++) await nextTask()
+  assert.equal(adapter.requests.length, 0)
+  second()
+  await one.whenIdle()
+  assert.equal(adapter.requests.length, 1)
+})
+
+test('an agent that somebody else drives is held by maintenance', async () => {
+  const { agent } = await setup()
+  const driven = agent('driven')
+  const { session, inbox, options } = driven
+  const maintenance: string[] = []
+  const registry = await createHarness()
+  const foreign: Agent = {
+    id: driven.id,
+    session,
+    inbox,
+    options,
+    status: 'idle',
+    ctx: driven.ctx,
+    cancel: () => {},
+    whenIdle: () => Promise.resolve(),
+    send: () => {},
+    followup: () => {},
+    steer: () => {},
+    inject: () => {},
+    async runMaintenance(job) {
+      maintenance.push('begins')
+      const result = await job(new AbortController().signal)
+      maintenance.push('ends')
+      return result
+    },
+  }
+  registry.ctx.agents.register(foreign)
+  const release = await betweenTurns(registry.ctx).drain()
+  await nextTask()
+  assert.deepEqual(maintenance, ['begins'])
+  release()
+  await nextTask()
+  assert.deepEqual(maintenance, ['begins', 'ends'])
 })
 
 test('maintenance counts as work, and its end lets the drain go on', async () => {

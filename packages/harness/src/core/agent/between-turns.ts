@@ -1,4 +1,3 @@
-import type { AgentCancelCause } from '@dsh/protocol'
 import type { Context, Disposer } from '../../kernel/index.ts'
 import type { Agent } from './agent.ts'
 import { AgentError } from './errors.ts'
@@ -46,7 +45,7 @@ export function betweenTurns(ctx: Context, options: BetweenTurnsOptions = {}): B
   }
 }
 
-function keep(ctx: Context, holds: Set<() => void>): Disposer {
+function keep(ctx: Context, holds: Set<Disposer>): Disposer {
   const release = ctx.effect(
     () => () => {
       for (const end of holds) end()
@@ -66,12 +65,12 @@ function keep(ctx: Context, holds: Set<() => void>): Disposer {
 
 interface Attempt {
   /** All that are not over, or undefined where one of them is at work. */
-  readonly holds: Set<() => void> | undefined
+  readonly holds: Set<Disposer> | undefined
   readonly ending: readonly Agent[]
 }
 
 function holdAll(agents: readonly Agent[], over: ReadonlySet<Agent>): Attempt {
-  const holds = new Set<() => void>()
+  const holds = new Set<Disposer>()
   const ending: Agent[] = []
   let isBusy = false
   for (const agent of agents.filter(each => !over.has(each))) {
@@ -85,22 +84,24 @@ function holdAll(agents: readonly Agent[], over: ReadonlySet<Agent>): Attempt {
   return { holds: undefined, ending }
 }
 
-/** Keeps the agent from beginning a turn; only its disposal ends that early. */
-function hold(agent: Agent): (() => void) | 'busy' | 'ending' {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  const job = (signal: AbortSignal): Promise<void> => {
-    signal.addEventListener('abort', () => {
-      if ((signal.reason as AgentCancelCause).kind === 'disposed') resolve()
-    })
-    return promise
-  }
+function hold(agent: Agent): Disposer | 'busy' | 'ending' {
   try {
-    agent.runMaintenance(job).catch(() => {})
-    return resolve
+    return agent.hold === undefined ? holdByMaintenance(agent) : agent.hold()
   } catch (error) {
     const { code } = error as { code?: unknown }
     if (code === 'AGENT_BUSY') return 'busy'
     if (code === 'AGENT_DISPOSED') return 'ending'
     throw error
   }
+}
+
+/** For agents that are driven otherwise: the next best, which anything that cancels ends early. */
+function holdByMaintenance(agent: Agent): Disposer {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const job = (signal: AbortSignal): Promise<void> => {
+    signal.addEventListener('abort', () => resolve())
+    return promise
+  }
+  agent.runMaintenance(job).catch(() => {})
+  return resolve
 }

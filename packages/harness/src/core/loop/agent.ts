@@ -1,5 +1,5 @@
 import type { AgentCancelCause, InboxTarget, SessionId, UserMessage } from '@dsh/protocol'
-import type { Context } from '../../kernel/index.ts'
+import type { Context, Disposer } from '../../kernel/index.ts'
 import { agentEvents, Inbox } from '../agent/index.ts'
 import type { Agent, AgentOptions, AgentStatus, CancelOptions } from '../agent/index.ts'
 import { createScope } from '../scope/index.ts'
@@ -59,6 +59,10 @@ export class LoopAgent implements Agent {
 
   runMaintenance<T>(job: (signal: AbortSignal) => Promise<T>): Promise<T> {
     return this.#driver.runMaintenance(job)
+  }
+
+  hold(): Disposer {
+    return this.#driver.hold()
   }
 
   send(message: UserMessage, target: InboxTarget, wakeup: boolean): void {

@@ -1,5 +1,6 @@
 import type { AgentCancelCause, InboxTarget, UserMessage } from '@dsh/protocol'
 import { adopt } from '../../kernel/index.ts'
+import type { Disposer } from '../../kernel/index.ts'
 import { AgentError } from '../agent/index.ts'
 import type { AgentStatus, CancelOptions } from '../agent/index.ts'
 import { idle, startMaintenance, startRunning } from './activity.ts'
@@ -21,7 +22,9 @@ export class Driver {
   readonly #turns: Turns
   readonly #statuses: AgentStatus[] = []
   #gate: Gate = 'closed'
-  #earlyWake = false
+  #holds = 0
+  /** Waking input came while nothing may begin. */
+  #isWakeHeld = false
   #phase: Phase = idle
   #activity: Promise<unknown> = Promise.resolve()
 
@@ -40,9 +43,35 @@ export class Driver {
   }
 
   wakeEarly(): void {
-    if (!this.#earlyWake || !this.#host.inbox.hasPending) return
-    if (this.#phase.kind === 'idle') this.#start()
-    else this.#phase.wakeRequested = true
+    if (this.#phase.kind === 'maintenance') this.#phase.wakeRequested ||= this.#isWakeHeld
+    else this.#wakeHeld()
+  }
+
+  /** Nothing begins until the function it gives is called. Throws AGENT_BUSY unless the agent is idle. */
+  hold(): Disposer {
+    this.#assertIdle()
+    let isHeld = true
+    this.#holds++
+    return () => {
+      if (isHeld) this.#holds--
+      isHeld = false
+      this.#wakeHeld()
+    }
+  }
+
+  get #mayStart(): boolean {
+    return this.#gate === 'open' && this.#holds === 0 && this.#phase.kind === 'idle'
+  }
+
+  #wakeHeld(): void {
+    if (this.#isWakeHeld && this.#mayStart && this.#host.inbox.hasPending) this.#start()
+  }
+
+  #assertIdle(): void {
+    if (this.#gate === 'ending' || this.#gate === 'ended') throw this.#disposed()
+    const { kind } = this.#phase
+    if (kind === 'idle') return
+    throw new AgentError('AGENT_BUSY', `agent "${this.#host.agent.id}" is busy: ${kind}`)
   }
 
   /** Cancels what runs and wakes nothing any more; the inbox is kept. Resolves when nothing runs. */
@@ -68,8 +97,8 @@ export class Driver {
   #wake(late: boolean): void {
     const phase = this.#phase
     if (phase.kind === 'idle') {
-      if (this.#gate === 'open') this.#start()
-      else if (this.#gate === 'closed') this.#earlyWake = true
+      if (this.#mayStart) this.#start()
+      else if (this.#gate === 'closed' || this.#gate === 'open') this.#isWakeHeld = true
       return
     }
     if (late && (phase.abort.signal.reason as AgentCancelCause).kind === 'disposed') return
@@ -94,7 +123,7 @@ export class Driver {
     } catch (error) {
       this.#turns.report(error, this.#phase)
     }
-    this.#earlyWake = false
+    this.#isWakeHeld = false
     if (this.#phase.kind !== 'idle') this.#phase.wakeRequested = false
   }
 
@@ -103,9 +132,8 @@ export class Driver {
   }
 
   runMaintenance<T>(job: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    if (this.#gate === 'ending' || this.#gate === 'ended') throw this.#disposed()
-    if (this.#phase.kind !== 'idle')
-      throw new AgentError('AGENT_BUSY', `agent "${this.#host.agent.id}" is busy: ${this.#phase.kind}`)
+    this.#assertIdle()
+    if (this.#holds > 0) throw new AgentError('AGENT_BUSY', `agent "${this.#host.agent.id}" is busy: held`)
     const phase = startMaintenance()
     this.#phase = phase
     const work = this.#maintain(phase, job)
@@ -126,7 +154,7 @@ export class Driver {
   #start(): void {
     const { ctx, agent } = this.#host
     const run = startRunning()
-    this.#earlyWake = false
+    this.#isWakeHeld = false
     this.#phase = run
     try {
       this.#activity = ctx.agents.withInitiator(agent, () => this.#drive(run))
@@ -167,7 +195,7 @@ export class Driver {
 
   #replay(ended: { readonly wakeRequested: boolean }): void {
     const wanted = ended.wakeRequested && this.#host.inbox.hasPending
-    if (wanted && this.#gate === 'open' && this.#phase.kind === 'idle') this.#start()
+    if (wanted && this.#mayStart) this.#start()
   }
 
   /** Each status reaches every listener before the next one, also when a listener wakes the agent. */
