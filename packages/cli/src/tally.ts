@@ -1,7 +1,9 @@
+import { tokenUsage } from '@dsh/harness/session'
+import type { UsageTally } from '@dsh/harness/session'
+import type { SessionEvent, SessionHeader, TokenUsage, TurnEndReason } from '@dsh/protocol'
 import { textOf } from './transcript.ts'
-import type { SessionEvent, TokenUsage, TurnEndReason } from '@dsh/protocol'
 
-type Counts = { -readonly [Key in keyof TokenUsage]: TokenUsage[Key] }
+const noHeader: Partial<SessionHeader> = {}
 
 /** What one run came to, counted from the events of that run alone. */
 export class Tally {
@@ -12,8 +14,11 @@ export class Tally {
   hasAnswer = false
   /** The text of the last assistant message of the last turn. */
   answer = ''
-  readonly usage: Counts = { inputTokens: 0, outputTokens: 0 }
-  #usageSeen = false
+  #usage: UsageTally = tokenUsage.init(noHeader as SessionHeader)
+
+  get usage(): TokenUsage {
+    return this.#usage.total
+  }
 
   observe(event: SessionEvent): void {
     switch (event.type) {
@@ -25,33 +30,16 @@ export class Tally {
       case 'turn/end':
         this.end = event.data.reason
         return
+      case 'step/start':
       case 'assistant/chunk':
-        return this.#observeChunk(event.data.chunk)
-      case 'assistant/message': {
-        const { message, usage } = event.data
-        this.hasAnswer = true
-        this.answer = textOf(message.content)
-        // A usage that came as a chunk is counted there, with those of failed attempts.
-        if (!this.#usageSeen && usage !== undefined) this.#add(usage)
-        this.#usageSeen = false
+        this.#usage = tokenUsage.apply(this.#usage, event)
         return
-      }
+      case 'assistant/message':
+        this.#usage = tokenUsage.apply(this.#usage, event)
+        this.hasAnswer = true
+        this.answer = textOf(event.data.message.content)
+        return
       default:
     }
-  }
-
-  #observeChunk(chunk: SessionEvent<'assistant/chunk'>['data']['chunk']): void {
-    if (chunk.type === 'usage') {
-      this.#add(chunk.usage)
-      this.#usageSeen = true
-    }
-    const hasFailed =
-      chunk.type === 'finish' && (chunk.reason.kind === 'error' || chunk.reason.kind === 'aborted')
-    if (hasFailed) this.#usageSeen = false
-  }
-
-  #add(usage: TokenUsage): void {
-    for (const [key, count] of Object.entries(usage) as [keyof TokenUsage, number][])
-      this.usage[key] = (this.usage[key] ?? 0) + count
   }
 }

@@ -34,4 +34,6 @@ export {
 export type { SessionSurface, SurfaceEvent, SurfaceFoldResult, SurfaceReplacement } from './surface.ts'
 export { pendingCalls, turnCursor } from './turns.ts'
 export type { PendingCall, TurnCursor } from './turns.ts'
+export { tokenUsage } from './usage.ts'
+export type { UsageTally } from './usage.ts'
 export { SessionView } from './view.ts'
