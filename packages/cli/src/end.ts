@@ -1,3 +1,4 @@
+import { endsWithin } from '@dsh/harness/kernel'
 import type { Context } from '@dsh/harness/kernel'
 
 /**
@@ -5,13 +6,10 @@ import type { Context } from '@dsh/harness/kernel'
  * where nothing did.
  */
 export async function endWithin(ctx: Context, ms: number): Promise<unknown> {
-  const { promise: late, resolve } = Promise.withResolvers<undefined>()
-  const timer = setTimeout(() => resolve(undefined), ms)
   try {
-    return await Promise.race([ctx.dispose(), late])
+    await endsWithin(ctx.dispose(), ms)
+    return undefined
   } catch (error) {
     return error
-  } finally {
-    clearTimeout(timer)
   }
 }

@@ -1,6 +1,6 @@
+import { MAX_TIMER_DELAY_MS } from '../../kernel/index.ts'
 import { llmError } from './failure.ts'
 import type { LlmError } from './failure.ts'
-import { MAX_TIMER_DELAY_MS } from './retry.ts'
 
 export interface IdleWatchdogOptions {
   /** How long one read may take; 120 s where it is left out. */

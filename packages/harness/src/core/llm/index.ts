@@ -20,7 +20,7 @@ export {
 export type { MessageParts, ToolResultParts } from './message.ts'
 export { checkProjection } from './projection.ts'
 export type { ProjectionProblem, ProjectionProblemCode } from './projection.ts'
-export { defaultRetryPolicy, MAX_TIMER_DELAY_MS, resolveRetryPolicy, retryDelayMs } from './retry.ts'
+export { defaultRetryPolicy, resolveRetryPolicy, retryDelayMs } from './retry.ts'
 export type { AlwaysRetryPolicy, NormalRetryPolicy, RetryPolicy, RetryPolicySettings } from './retry.ts'
 export * from './runtime.ts'
 export { imagePlaceholder } from './wire-request.ts'

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { MAX_TIMER_DELAY_MS, resolveRetryPolicy, retryDelayMs } from './index.ts'
+import { MAX_TIMER_DELAY_MS } from '../../kernel/index.ts'
+import { resolveRetryPolicy, retryDelayMs } from './index.ts'
 import type { RetryPolicySettings } from './index.ts'
 
 test('a route that says nothing is tried five times more on the transient codes', () => {

@@ -1,3 +1,4 @@
+import { MAX_TIMER_DELAY_MS } from '../../kernel/index.ts'
 /** How failed requests of a route are tried again. Resolved and checked when the adapter is registered. */
 export type RetryPolicy = NormalRetryPolicy | AlwaysRetryPolicy
 
@@ -24,9 +25,6 @@ export interface RetryPolicySettings extends Partial<Backoff> {
   readonly maxRetries?: number
   readonly retryableCodes?: readonly string[]
 }
-
-/** Node fires a longer timer after 1 ms instead. */
-export const MAX_TIMER_DELAY_MS = 2_147_483_647
 
 export const defaultRetryPolicy: NormalRetryPolicy = Object.freeze({
   mode: 'normal',

@@ -1,5 +1,5 @@
 import type { ContentBlock, JsonValue, ToolSchema } from '@dsh/protocol'
-import { adopt } from '../../kernel/index.ts'
+import { adopt, MAX_TIMER_DELAY_MS } from '../../kernel/index.ts'
 import { compileCheck } from './check.ts'
 import { joinProblems, ToolError, ToolOutputError } from './errors.ts'
 import { success, toContent } from './result.ts'
@@ -11,8 +11,6 @@ import type { ToolDefinition, ToolExecutionSuccess, ToolOutputDefinition, ToolRu
 export const codeToolName = 'run_code'
 
 const validName = /^[\w-]{1,64}$/
-/** Node fires a timer with more after a millisecond. */
-const longestTimer = 2_147_483_647
 
 type Validate = (value: JsonValue) => readonly string[] | Promise<readonly string[]>
 
@@ -38,8 +36,8 @@ export class RegisteredTool {
     if (typeof execute !== 'function') throw invalid(`tool "${name}" has no execute function`)
     if (typeof output?.render !== 'function')
       throw invalid(`tool "${name}" has no output with a render function`)
-    if (timeoutMs !== undefined && !(timeoutMs > 0 && timeoutMs <= longestTimer)) {
-      throw invalid(`timeoutMs of tool "${name}" is ${timeoutMs}, not between 0 and ${longestTimer}`)
+    if (timeoutMs !== undefined && !(timeoutMs > 0 && timeoutMs <= MAX_TIMER_DELAY_MS)) {
+      throw invalid(`timeoutMs of tool "${name}" is ${timeoutMs}, not between 0 and ${MAX_TIMER_DELAY_MS}`)
     }
     this.definition = definition
     this.name = name

@@ -8,7 +8,7 @@ import { interpolate } from './interpolate.ts'
 import { isInstalled, Modules } from './modules.ts'
 import type { LoadedPlugin, ModulesOptions } from './modules.ts'
 import type { Row, RowPatch } from './row.ts'
-import { endsWithin } from './time-limit.ts'
+import { endsWithin } from '../time-limit.ts'
 import { Group } from './tree.ts'
 import type { Plugins } from './tree.ts'
 

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { messageOf } from '../errors.ts'
 import { LoaderError } from './errors.ts'
 import { pluginOf } from './plugin-of.ts'
-import { endsWithin } from './time-limit.ts'
+import { endsWithin } from '../time-limit.ts'
 import { isInRange } from './version-range.ts'
 
 export interface LoadedPlugin {

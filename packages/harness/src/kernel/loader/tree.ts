@@ -6,7 +6,7 @@ import type { Definition, Inject } from '../plugin.ts'
 import { LoaderError } from './errors.ts'
 import type { LoadedPlugin } from './modules.ts'
 import type { Row } from './row.ts'
-import { endsWithin } from './time-limit.ts'
+import { endsWithin } from '../time-limit.ts'
 
 /** Modules by row, loaded before anything is changed; a row that is missing here could not be loaded. */
 export type Plugins = ReadonlyMap<Row, LoadedPlugin>

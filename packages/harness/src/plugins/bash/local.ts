@@ -1,5 +1,6 @@
 import { _default, int, lte, minLength, positive, prefault, strictObject, string } from 'zod/mini'
 import type { input } from 'zod/mini'
+import { MAX_TIMER_DELAY_MS } from '../../kernel/index.ts'
 import type { Context, PluginObject } from '../../kernel/index.ts'
 import type { CaptureSpec, ProcessExit, SubprocessHandle } from '../subprocess/index.ts'
 import { LiveText } from './live.ts'
@@ -22,7 +23,6 @@ type Shell = BashResult['shell']
 /** Kept of each stream: what fits into a result is shown, the rest goes to the session's artifacts. */
 const keptHeadBytes = 4 * 2 ** 20
 const keptTailBytes = 2 ** 20
-const maxTimerMs = 2 ** 31 - 1
 
 const plainTerminal = { NO_COLOR: '1', TERM: 'dumb', PAGER: 'cat', GIT_PAGER: 'cat' }
 
@@ -118,7 +118,7 @@ export const localBash: PluginObject<input<ReturnType<typeof schema>>, LocalBash
 }
 
 function milliseconds(fallback: number) {
-  return _default(int().check(positive(), lte(maxTimerMs)), fallback)
+  return _default(int().check(positive(), lte(MAX_TIMER_DELAY_MS)), fallback)
 }
 
 function capture(live: LiveText | undefined): CaptureSpec {

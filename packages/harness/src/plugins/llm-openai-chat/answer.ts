@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { JsonValue, Message, StreamChunk } from '@dsh/protocol'
 import { classifyFailure } from '../../core/llm/index.ts'
 import type { IdleWatchdog } from '../../core/llm/index.ts'
+import { endsWithin } from '../../kernel/index.ts'
 import { BodyParser, isKeepAlive } from './body-parser.ts'
 import { ChunkDecoder } from './chunk-decoder.ts'
 import { reportedFailure, requestIdOf, wireFailure } from './failure.ts'
@@ -96,7 +97,9 @@ class Answer {
     const { response, lingerMs } = this.#options
     const isEnding = this.#decoder.finish !== undefined
     try {
-      const bytes = await (isEnding ? within(response.read(), lingerMs) : response.read())
+      const reading = response.read()
+      if (isEnding && !(await endsWithin(reading, lingerMs))) return undefined
+      const bytes = await reading
       if (bytes !== undefined) this.#body.feed(bytes)
       return bytes
     } catch (error) {
@@ -190,18 +193,4 @@ const cutCodes = new Set(['ERR_STREAM_PREMATURE_CLOSE', 'Z_BUF_ERROR', 'HPE_INVA
 function requestFacts(response: WireResponse): { readonly requestId?: string } {
   const requestId = requestIdOf(name => response.header(name))
   return requestId === undefined ? {} : { requestId }
-}
-
-/** Undefined where `reading` takes longer. */
-async function within<T>(reading: Promise<T>, ms: number): Promise<T | undefined> {
-  let timer: NodeJS.Timeout | undefined
-  try {
-    const late = new Promise<undefined>(resolve => {
-      timer = setTimeout(() => resolve(undefined), ms)
-    })
-    return await Promise.race([reading, late])
-  } finally {
-    clearTimeout(timer)
-    reading.catch(() => {})
-  }
 }

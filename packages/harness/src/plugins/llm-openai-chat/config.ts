@@ -1,5 +1,5 @@
 import type { ImageBlock, JsonValue } from '@dsh/protocol'
-import { isFields, isText, nearest } from '../../kernel/index.ts'
+import { isFields, isText, MAX_TIMER_DELAY_MS, nearest } from '../../kernel/index.ts'
 import type { Fields } from '../../kernel/index.ts'
 import type { GenerateOptions, RetryPolicySettings } from '../../core/llm/index.ts'
 import { providerCatalog } from './catalog.ts'
@@ -128,7 +128,8 @@ export function modelFacts(entry: ProviderEntry, model: string): ModelFacts {
 }
 
 const isFlag = (value: unknown): boolean => typeof value === 'boolean'
-const isDelay = (value: unknown): boolean => typeof value === 'number' && value > 0 && value <= 2_147_483_647
+const isDelay = (value: unknown): boolean =>
+  typeof value === 'number' && value > 0 && value <= MAX_TIMER_DELAY_MS
 const isTextList = (value: unknown): boolean => Array.isArray(value) && value.every(isText)
 const isHeaders = (value: unknown): boolean =>
   isFields(value) && Object.values(value).every(text => typeof text === 'string' && !/[\r\n\0]/.test(text))

@@ -5,7 +5,7 @@ import { access, stat } from 'node:fs/promises'
 import { delimiter, isAbsolute, join, sep } from 'node:path'
 import { _default, array, custom, prefault, strictObject, string } from 'zod/mini'
 import type { input } from 'zod/mini'
-import { isFields } from '../../kernel/index.ts'
+import { isFields, MAX_TIMER_DELAY_MS } from '../../kernel/index.ts'
 import type { Context, PluginObject } from '../../kernel/index.ts'
 import { childEnvironment } from './environment.ts'
 import type { ChildEnvironment, Environment } from './environment.ts'
@@ -22,7 +22,6 @@ export interface SubprocessConfig {
 }
 
 const markerName = 'DSH_PROCESS'
-const maxTimerMs = 2 ** 31 - 1
 const strayGraceMs = 500
 
 /**
@@ -167,7 +166,7 @@ export const subprocess: PluginObject<input<ReturnType<typeof schema>>, Subproce
 function assertSpec({ argv, graceMs, drainMs }: SpawnSpec): void {
   if (typeof argv[0] !== 'string' || argv[0] === '') throw new TypeError('a process needs a program')
   for (const ms of [graceMs, drainMs]) {
-    if (!(ms > 0 && ms <= maxTimerMs)) throw new RangeError(`${ms} ms is no time to wait`)
+    if (!(ms > 0 && ms <= MAX_TIMER_DELAY_MS)) throw new RangeError(`${ms} ms is no time to wait`)
   }
 }
 
