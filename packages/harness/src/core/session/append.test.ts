@@ -351,6 +351,17 @@ for (const [type, data, message] of broken) {
   })
 }
 
+test('a message that a plugin made wrongly is refused with the name of the plugin', () => {
+  const source = { kind: 'plugin', plugin: 'weather', form: 'notice', summary: 'rain' } as const
+  const { id: _, ...nameless } = { ...userFact('rain'), source }
+  given()
+    .when(session => untyped(session)('user/message', nameless, { surfaceOp: 'append' }))
+    .throws({
+      code: 'INVALID_EVENT',
+      message: 'event "user/message" by plugin "weather": id of message is not a non-empty string',
+    })
+})
+
 test('a result must name the call of its source', () => {
   const { message, ...rest } = resultFact('c', 'x')
   const other = { ...message, source: { kind: 'tool', callId: CallId('d') } } as const

@@ -79,7 +79,7 @@ export class EventTypes {
     }
     if (known.owner !== undefined) return checkOfPlugin(type, known, data)
     const problem = isFields(data) ? known.check(data) : 'data is no record'
-    if (problem !== undefined) throw invalid(type, problem)
+    if (problem !== undefined) throw invalid(type, problem, authorOf(data))
   }
 }
 
@@ -95,6 +95,14 @@ function checkOfPlugin(type: string, { owner, check }: Known, data: unknown): vo
   }
 }
 
-function invalid(type: string, problem: string | undefined): SessionError {
-  return new SessionError('INVALID_EVENT', `event "${type}": ${problem}`)
+function invalid(type: string, problem: string | undefined, author?: string): SessionError {
+  const by = author === undefined ? '' : ` by plugin "${author}"`
+  return new SessionError('INVALID_EVENT', `event "${type}"${by}: ${problem}`)
+}
+
+/** The plugin that a message says it comes from. */
+function authorOf(data: unknown): string | undefined {
+  const source = isFields(data) ? data['source'] : undefined
+  const plugin = isFields(source) && source['kind'] === 'plugin' ? source['plugin'] : undefined
+  return typeof plugin === 'string' ? plugin : undefined
 }
