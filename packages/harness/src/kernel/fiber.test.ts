@@ -390,6 +390,28 @@ test('set-up that runs past disposal may not leave anything behind', async () =>
   assert.deepEqual(ctx.store.list(), [])
 })
 
+test('a set-up that failed may not add anything while it is rolled back', async () => {
+  const ctx = new Context()
+  const rollBack = gate()
+  const refused = gate()
+  let heard = 0
+  const fiber = ctx.plugin(own => {
+    own.effect(() => async () => rollBack.opened)
+    void Promise.resolve().then(() => {
+      assert.throws(() => own.on('internal/fiber', () => void heard++), { code: 'INACTIVE_EFFECT' })
+      refused.open()
+    })
+    throw new Error('no')
+  })
+  await refused.opened
+  rollBack.open()
+  await assert.rejects(async () => fiber, { message: 'no' })
+  ctx.plugin(() => {})
+  assert.equal(fiber.state, 'failed')
+  assert.deepEqual(fiber.inspect().effects, [])
+  assert.equal(heard, 0)
+})
+
 test('unloading during set-up waits for it and undoes everything', async () => {
   const ctx = new Context()
   ctx.plugin(Store)

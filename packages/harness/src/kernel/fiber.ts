@@ -300,6 +300,8 @@ export class Fiber implements EffectOwner, PromiseLike<void> {
       else this.#failures.push({ where: 'set-up', error })
       this.#enter('failed')
     }
+    // What the set-up left running may add nothing any more: it would outlive the roll-back.
+    this.#enter('unloading')
     const result = this.#undoAll()
     return result === undefined ? done() : result.then(done)
   }
