@@ -47,7 +47,7 @@ export interface RoundsOptions {
 
 /**
  * Runs every program in every scenario, round by round, so that whatever else the machine does meets all of them alike.
- * A first round, of the first scenario alone, fills caches and does not count.
+ * A first round fills caches and does not count.
  */
 export async function runRounds(options: RoundsOptions): Promise<Rounds> {
   const { contenders, names, rounds, folder, tell } = options
@@ -59,8 +59,7 @@ export async function runRounds(options: RoundsOptions): Promise<Rounds> {
   const results = new Map(names.map(name => [name, new Map<string, Result[]>()]))
   for (let round = 0; round <= rounds; round++) {
     if (round > 0) measured.push(await floors(bareProgram(folder)))
-    const played = round === 0 ? names.slice(0, 1) : names
-    for (const [name, contender] of played.flatMap(one => contenders.map(who => [one, who] as const))) {
+    for (const [name, contender] of names.flatMap(one => contenders.map(who => [one, who] as const))) {
       tell(`round ${round}: ${contender.name}, ${name}`)
       const result = await runOnce(provider, contender, name, folder)
       if (typeof result === 'string') failures.push(`${contender.name}, ${name}: ${result}`)
