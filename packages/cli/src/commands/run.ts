@@ -35,7 +35,6 @@ interface Order {
 }
 
 async function begin(prompt: string, { args, options, stop, io }: Order): Promise<number> {
-  io.err.line('no sandbox: commands run with your own rights')
   try {
     const { home, env, cwd } = io
     const { permission = 'workspace-write', yes, schema: file } = options

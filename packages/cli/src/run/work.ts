@@ -80,15 +80,16 @@ function startLines(
 }
 
 function permissionLine(mode: PermissionMode, { options, io }: Job): string {
-  if (mode === 'full-access') return 'full-access: nothing is asked or refused'
+  if (mode === 'full-access') return `full-access: nothing is asked or refused; ${noSandbox}`
   if (mode === 'read-only') return 'read-only: commands and changes of files are refused'
-  const asks = options.yes
-    ? 'commands are allowed'
-    : canAsk(io)
-      ? 'you are asked before commands'
-      : 'commands are refused'
-  return `workspace-write: files of the folder may be changed, ${asks}`
+  const start = 'workspace-write: files of the folder may be changed'
+  if (options.yes) return `${start}, commands are allowed; ${noSandbox}`
+  return canAsk(io)
+    ? `${start}, you are asked before commands; ${noSandbox}`
+    : `${start}, commands are refused`
 }
+
+const noSandbox = 'no sandbox: commands run with your own rights'
 
 /** One question after the other, also where several agents ask at once. */
 function answerAsks(ctx: Context, io: Io): void {

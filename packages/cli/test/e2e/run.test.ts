@@ -14,18 +14,17 @@ test('the answer stands alone on standard output, all else on standard error', a
   assert.equal(stdout, 'The answer is 42.\nReally.\n')
   assert.equal(code, 0)
   const lines = stderr.split('\n')
-  assert.equal(lines[0], 'no sandbox: commands run with your own rights')
   assert.match(
-    lines[1] ?? '',
+    lines[0] ?? '',
     /^deepseek\/deepseek-flash \(key in DEEPSEEK_API_KEY\) · new session \S{10} · /,
   )
-  assert.ok(lines[1]?.endsWith(work))
-  assert.equal(lines[2], 'workspace-write: files of the folder may be changed, commands are refused')
+  assert.ok(lines[0]?.endsWith(work))
+  assert.equal(lines[1], 'workspace-write: files of the folder may be changed, commands are refused')
   assert.match(
-    lines[3] ?? '',
+    lines[2] ?? '',
     /^session \S{10} · [\d,]+ tokens in.*, [\d,]+ out · no files changed · go on: .* run -r \S{10} "…"$/,
   )
-  assert.deepEqual(lines.slice(4), [''])
+  assert.deepEqual(lines.slice(3), [''])
   assert.equal(requests[0]?.body.model, 'deepseek-flash')
 })
 
@@ -149,7 +148,7 @@ test('without a key the demo answers and says so', async t => {
   const { code, stdout, stderr } = await dsh(['run', say])
   assert.equal(code, 0)
   assert.match(stdout, /^I am the demo model of dsh/)
-  assert.match(stderr, /\nno key was found, so the demo model answers from a script; /)
+  assert.match(stderr, /^no key was found, so the demo model answers from a script; /)
 })
 
 test('-C works in another folder', async t => {
@@ -186,6 +185,24 @@ test('full-access asks nothing, read-only writes nothing', async t => {
   assert.deepEqual(readdirSync(work), ['made'])
   await dsh(['run', '--permission', 'read-only', say])
   assert.deepEqual(readdirSync(work), ['made'])
+})
+
+test('that there is no sandbox is said where a command may run', async t => {
+  const { dsh, provider } = bench(t)
+  await provider({ fallback: reply.text('ok') })
+  const told = async (...options: string[]): Promise<string | undefined> =>
+    /^[a-z-]+: .*/m.exec((await dsh(['run', ...options, say])).stderr)?.[0]
+  const rights = 'no sandbox: commands run with your own rights'
+  const files = 'workspace-write: files of the folder may be changed'
+  assert.equal(await told('--yes'), `${files}, commands are allowed; ${rights}`)
+  assert.equal(
+    await told('--permission', 'full-access'),
+    `full-access: nothing is asked or refused; ${rights}`,
+  )
+  assert.equal(
+    await told('--permission', 'read-only'),
+    'read-only: commands and changes of files are refused',
+  )
 })
 
 test('a session keeps the mode it began in until another is named', async t => {
