@@ -19,7 +19,6 @@ export { interruptedTurnClosers, toolNotStartedText, toolOutcomeUnknownText } fr
 export type { CloserOptions } from './repair.ts'
 export { canonicalHeader, foldRequestHeader, headerEquals, requestContext, requestHeader } from './request.ts'
 export type { FlaggedEvent } from './seed.ts'
-export { sourceRange } from './sources.ts'
 export type { SeqRange, Sources } from './sources.ts'
 export { SessionStore } from './store.ts'
 export type { CreateSessionOptions, PrepareSessionOptions } from './store.ts'

@@ -1,4 +1,3 @@
-import type { SessionEvent } from '@dsh/protocol'
 import { isFields } from '../../kernel/index.ts'
 import type { Fields } from '../../kernel/index.ts'
 
@@ -57,17 +56,6 @@ export function includesSeq(sources: Sources, seq: number): boolean {
   return isRange(sources) ? sources.from <= seq && seq <= sources.to : sources.includes(seq)
 }
 
-/** The sources of an event as a range where they are one, without making the list. */
-export function sourceRange(event: SessionEvent): SeqRange | undefined {
-  const known = ranges.get(event)
-  if (known !== undefined) return known
-  const { sourceEventSeqs = [] } = event
-  const [from] = sourceEventSeqs
-  return from !== undefined && isRun(sourceEventSeqs, from)
-    ? { from, to: from + sourceEventSeqs.length - 1 }
-    : undefined
-}
-
 /** Adds `sourceEventSeqs` to an event that is not frozen yet; a range is made a list when it is read. */
 export function addSources(event: object, sources: Sources): void {
   if (!isRange(sources)) {
@@ -83,18 +71,18 @@ export function addSources(event: object, sources: Sources): void {
     return seqs
   }
   Object.defineProperty(event, 'sourceEventSeqs', { enumerable: true, get })
-  ranges.set(event, sources)
+  lazy.add(event)
 }
 
 /** Whether a session made the event and its list of sources is made when read. */
 export function hasLazySources(event: object): boolean {
-  return ranges.has(event)
+  return lazy.has(event)
 }
 
 // One for all copies of this module: a store may bring its own, and hands over what it closed a turn with.
-const key = Symbol.for('dsh.session.ranges')
-const shared = globalThis as { [key]?: WeakMap<object, SeqRange> }
-const ranges = (shared[key] ??= new WeakMap<object, SeqRange>())
+const key = Symbol.for('dsh.session.lazy-sources')
+const shared = globalThis as { [key]?: WeakSet<object> }
+const lazy = (shared[key] ??= new WeakSet<object>())
 
 function isEarlier(value: unknown, seq: number): value is number {
   return (
