@@ -2,14 +2,14 @@
 export function nearest(word: string, candidates: Iterable<string>): string {
   let best: { readonly word: string; readonly edits: number } | undefined
   for (const candidate of candidates) {
-    const edits = distance(word.toLowerCase(), candidate.toLowerCase())
+    const edits = editDistance(word.toLowerCase(), candidate.toLowerCase())
     if (edits <= 2 && edits < (best?.edits ?? Infinity)) best = { word: candidate, edits }
   }
   return best === undefined ? '' : `; did you mean "${best.word}"?`
 }
 
-/** Edit distance by Levenshtein. */
-function distance(a: string, b: string): number {
+/** How many characters differ, by Levenshtein. */
+export function editDistance(a: string, b: string): number {
   let previous = Array.from({ length: b.length + 1 }, (_, index) => index)
   for (let i = 1; i <= a.length; i++) {
     const row = [i]

@@ -1,4 +1,5 @@
 import { basename, dirname } from 'node:path'
+import { editDistance } from '../../kernel/index.ts'
 import type { FileSystem, FsTarget } from './service.ts'
 
 const maxSuggestions = 3
@@ -42,14 +43,5 @@ function distanceOf(a: string, b: string): number {
   const [stem, other] = [a, b].map(name => name.replace(/\.[^.]*$/, ''))
   if (stem !== undefined && stem !== '' && stem === other) return a === b ? 0 : 0.5
   if (Math.abs(a.length - b.length) > a.length / 3 + 1) return Infinity
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index)
-  for (let at = 1; at <= a.length; at++) {
-    const next = [at]
-    for (let to = 1; to <= b.length; to++) {
-      const same = (row[to - 1] ?? 0) + (a[at - 1] === b[to - 1] ? 0 : 1)
-      next.push(Math.min(same, (row[to] ?? 0) + 1, (next[to - 1] ?? 0) + 1))
-    }
-    row = next
-  }
-  return row[b.length] ?? Infinity
+  return editDistance(a, b)
 }
