@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import type { JsonValue } from '@dsh/protocol'
 import { inert } from '../text.ts'
 import type { Io } from '../io.ts'
@@ -19,6 +20,7 @@ export function canAsk(io: Io): boolean {
 /** Asks the person at the terminal, again until the answer is one. The end of the input is a no. */
 export async function askPerson(question: Question, io: Io, signal: AbortSignal): Promise<Reply> {
   const { createInterface } = await import('node:readline')
+  await dropTypedAhead(io.stdin)
   const lines = createInterface({ input: io.stdin, terminal: false, signal })
   io.err.write(questionText(question))
   try {
@@ -32,6 +34,14 @@ export async function askPerson(question: Question, io: Io, signal: AbortSignal)
     lines.close()
     io.stdin.pause()
   }
+}
+
+/** Lines that were typed before the question stood there answer something else. One turn of the loop reads them all. */
+async function dropTypedAhead(input: Io['stdin']): Promise<void> {
+  input.resume()
+  await setImmediate()
+  await setImmediate()
+  input.pause()
 }
 
 /** The whole command or the whole arguments: nothing is approved unseen. */

@@ -27,6 +27,22 @@ test('at a terminal a command runs only after a yes, and Enter alone is none', {
   assert.ok(existsSync(join(work, 'made')))
 })
 
+test('a yes that was typed before the question is none', { skip }, async t => {
+  const { terminal, provider, work } = bench(t)
+  const gate = Promise.withResolvers<void>()
+  const { requests } = await provider({ script: [touch.gate(gate.promise), reply.text('I see.')] })
+  const run = terminal(['run', 'go'])
+  await run.said(/workspace-write: /)
+  run.child.stdin.write('yes\n')
+  await run.said(/yes\r\n/)
+  gate.resolve()
+  await run.said(/and a reason: /)
+  run.child.stdin.write('n not so fast\n')
+  assert.equal((await run.ended).code, 0)
+  assert.ok(JSON.stringify(requests[1]?.body.messages?.at(-1)).includes('not so fast'))
+  assert.ok(!existsSync(join(work, 'made')))
+})
+
 test('a no with a reason reaches the model', { skip }, async t => {
   const { terminal, provider, work } = bench(t)
   const { requests } = await provider({ script: [touch, reply.text('I see.')] })
