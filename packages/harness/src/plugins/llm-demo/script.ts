@@ -32,7 +32,7 @@ const say = {
 } as const
 
 const key = [
-  'To work with a real model, set the key of a provider and run dsh again without -m:',
+  'To work with a real model, set the key of a provider and start a new session:',
   '',
   "  export DEEPSEEK_API_KEY='…'",
   '',
