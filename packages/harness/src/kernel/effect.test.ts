@@ -117,3 +117,57 @@ test('all disposers run though some fail, and the errors come joined', async () 
   )
   assert.deepEqual(log, ['a'])
 })
+
+test('a plugin that ends waits for an effect that is being undone already', async () => {
+  const { ctx, log } = setup()
+  const { promise: opened, resolve: open } = Promise.withResolvers<void>()
+  let dispose = (): Promise<void> => Promise.resolve()
+  const fiber = ctx.plugin(own => {
+    dispose = own.effect(() => async () => {
+      await opened
+      log.push('undone')
+    })
+  })
+  const early = dispose()
+  assert.deepEqual(fiber.inspect().effects, ['effect'])
+  const end = fiber.dispose().then(() => log.push('disposed'))
+  await new Promise(setImmediate)
+  assert.deepEqual(log, [])
+  open()
+  await Promise.all([early, end])
+  assert.deepEqual(log, ['undone', 'disposed'])
+  assert.deepEqual(fiber.inspect().effects, [])
+})
+
+test('an effect whose undoing ends its own plugin does not wait for itself', async () => {
+  const { ctx, log } = setup()
+  let dispose = (): Promise<void> => Promise.resolve()
+  const fiber = ctx.plugin(own => {
+    dispose = own.effect(() => async () => {
+      await new Promise(setImmediate)
+      await own.dispose()
+      log.push('undone')
+    })
+  })
+  await dispose()
+  await fiber.dispose()
+  assert.deepEqual(log, ['undone'])
+  assert.equal(fiber.state, 'disposed')
+})
+
+test('a set-up that fails behind asynchronous steps is rolled back before its plugin is gone', async () => {
+  const { ctx, log, undo, later } = setup()
+  const fiber = ctx.plugin(own => {
+    assert.throws(
+      () =>
+        own.effect(function* () {
+          yield undo('first')
+          yield later('second')
+          throw new Error('third step')
+        }),
+      /third step/,
+    )
+  })
+  await fiber.dispose()
+  assert.deepEqual(log, ['second', 'first'])
+})

@@ -15,9 +15,11 @@ export type Setup = (() => Disposer | void) | AsyncSetup
 
 const effectOf = new WeakMap<AnyDisposer, Effect>()
 
-/** The list an effect stands in: that of its plugin, or that of the effect it was nested into. */
+/** Where an effect stands: in its plugin's list, or in that of the effect it was nested into. */
 export interface EffectOwner {
   readonly effects: Set<Effect>
+  /** Runs disposers: they may ask for the plugin's end, and then are not made to wait for themselves. */
+  within<T>(undo: () => T): T
 }
 
 /**
@@ -102,20 +104,35 @@ export class Effect implements EffectOwner {
     }
   }
 
+  within<T>(undo: () => T): T {
+    return this.#owner.within(undo)
+  }
+
   #end(): void | Promise<void> {
     if (this.#ended !== undefined) return this.#ended.result
-    this.#owner.effects.delete(this)
+    // It stands in the list until it is over: whoever ends the plugin meanwhile waits for it too.
+    const leave = (): void => void this.#owner.effects.delete(this)
+    const undo = (): void | Promise<void> => this.within(() => unwind(this.#steps, this.label))
     const ready = this.#ready
-    if (ready === undefined) {
-      // Set before the steps run: a step that disposes its own effect must not start over.
-      this.#ended = { result: undefined }
-      this.#ended = { result: unwind(this.#steps, this.label) }
-      return this.#ended.result
+    if (ready !== undefined) {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      this.#ended = { result: promise }
+      resolve(ready.then(undo))
+      promise.then(leave, leave)
+      return promise
     }
-    const { promise, resolve } = Promise.withResolvers<void>()
-    this.#ended = { result: promise }
-    resolve(ready.then(() => unwind(this.#steps, this.label)))
-    return promise
+    // Set before the steps run: a step that disposes its own effect must not start over.
+    this.#ended = { result: undefined }
+    try {
+      const result = undo()
+      this.#ended = { result }
+      if (isPromise(result)) result.then(leave, leave)
+      else leave()
+      return result
+    } catch (error) {
+      leave()
+      throw error
+    }
   }
 }
 

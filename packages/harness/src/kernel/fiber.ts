@@ -6,7 +6,7 @@ import { joinErrors, KernelError, messageOf } from './errors.ts'
 import { resolveConfig, resolveConfigNow } from './plugin.ts'
 import type { Definition } from './plugin.ts'
 import type { Registry } from './registry.ts'
-import { isInside, openRun, runIn } from './run.ts'
+import { isInside, openRun, runIn, runWithin } from './run.ts'
 
 export type FiberState = 'pending' | 'loading' | 'active' | 'failed' | 'unloading' | 'disposed'
 
@@ -321,8 +321,6 @@ export class Fiber implements EffectOwner, PromiseLike<void> {
 
   /** Disposes all effects, last first; never throws: what fails is reported and kept for `dispose`. */
   #undoAll(): void | Promise<void> {
-    const run = openRun(this)
-    const close = (): void => void (run.open = false)
     const keep = (error: unknown): void => {
       this.#disposal.push(error)
       this.report(error, 'disposal')
@@ -335,8 +333,11 @@ export class Fiber implements EffectOwner, PromiseLike<void> {
         keep(error)
       }
     })
-    const result = runIn(run, () => unwind(steps, this.name))
-    return isPromise(result) ? result.finally(close) : close()
+    return this.within(() => unwind(steps, this.name))
+  }
+
+  within<T>(undo: () => T): T {
+    return runWithin(this, undo)
   }
 
   #finish(): void {

@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { isPromise } from './effect.ts'
 import type { Fiber } from './fiber.ts'
 
 /** Marks code that runs inside a set-up or disposal, so that it cannot wait for its own end. */
@@ -19,6 +20,21 @@ export function openRun(fiber: Fiber): Run {
 
 export function runIn<T>(run: Run, work: () => T): T {
   return runs.run(run, work)
+}
+
+/** `work` in a run of its own, which is over when `work` is. */
+export function runWithin<T>(fiber: Fiber, work: () => T): T {
+  const run = openRun(fiber)
+  const close = (): void => void (run.open = false)
+  try {
+    const result: unknown = runIn(run, work)
+    if (isPromise(result)) result.then(close, close)
+    else close()
+    return result as T
+  } catch (error) {
+    close()
+    throw error
+  }
 }
 
 /** Whether the running code is part of an unfinished set-up or disposal of `fiber`, or of a plugin below it. */
