@@ -1,4 +1,14 @@
-import { _default, array, boolean, literal, minLength, refine, strictObject, string } from 'zod/mini'
+import {
+  _default,
+  array,
+  boolean,
+  literal,
+  minLength,
+  prefault,
+  refine,
+  strictObject,
+  string,
+} from 'zod/mini'
 import type { ConfigSchema } from '../../kernel/index.ts'
 
 export interface InvariantsConfig {
@@ -13,27 +23,18 @@ export interface InvariantsConfig {
 
 export type CheckedConfig = Required<InvariantsConfig>
 
-type Schema = ConfigSchema<InvariantsConfig | undefined, CheckedConfig>
-
-let schema: Schema | undefined
-
-export function configSchema(): Schema {
-  schema ??= createSchema() as unknown as Schema
-  return schema
-}
-
-function createSchema() {
+export function configSchema(): ConfigSchema<InvariantsConfig | undefined, CheckedConfig> {
   const pattern = string().check(minLength(1), refine(isPattern, 'is no regular expression'))
   const patterns = _default(array(pattern), [])
-  return _default(
+  return prefault(
     strictObject({
       enabled: _default(boolean(), true),
       mode: _default(literal(['report', 'refuse']), 'report'),
       allow: patterns,
       block: patterns,
     }),
-    { enabled: true, mode: 'report', allow: [], block: [] },
-  )
+    {},
+  ) as unknown as ReturnType<typeof configSchema>
 }
 
 function isPattern(text: string): boolean {

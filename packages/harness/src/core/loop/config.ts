@@ -35,17 +35,7 @@ export interface AgentLoopConfig {
 
 export type CheckedLoopConfig = Required<AgentLoopConfig>
 
-type Schema = ConfigSchema<AgentLoopConfig | undefined, CheckedLoopConfig>
-
-let schema: Schema | undefined
-
-/** The one schema, made when it is first asked for. */
-export function configSchema(): Schema {
-  schema ??= createSchema() as unknown as Schema
-  return schema
-}
-
-function createSchema() {
+export function configSchema(): ConfigSchema<AgentLoopConfig | undefined, CheckedLoopConfig> {
   const text = string().check(minLength(1))
   const count = int().check(positive())
   const agent = strictObject({
@@ -76,5 +66,5 @@ function createSchema() {
       maxParallelToolCalls: _default(count, 10),
     }),
     {},
-  )
+  ) as unknown as ReturnType<typeof configSchema>
 }

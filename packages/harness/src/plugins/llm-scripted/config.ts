@@ -42,17 +42,7 @@ export interface CheckedConfig {
   readonly adapter: ScriptedAdapter
 }
 
-type Schema = ConfigSchema<ScriptedConfig | undefined, CheckedConfig>
-
-let schema: Schema | undefined
-
-/** The one schema, made when it is first asked for. */
-export function configSchema(): Schema {
-  schema ??= createSchema() as unknown as Schema
-  return schema
-}
-
-function createSchema() {
+export function configSchema(): ConfigSchema<ScriptedConfig | undefined, CheckedConfig> {
   const isAdapter = (value: unknown): boolean =>
     typeof (value as { stream?: unknown } | null)?.stream === 'function'
   const written = strictObject({
@@ -66,7 +56,7 @@ function createSchema() {
       provider,
       adapter: adapter ?? new ScriptedAdapter(script),
     })),
-  )
+  ) as unknown as ReturnType<typeof configSchema>
 }
 
 function entrySchema() {

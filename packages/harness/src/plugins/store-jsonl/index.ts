@@ -18,15 +18,12 @@ export interface StoreJsonlConfig {
 
 type CheckedConfig = Required<StoreJsonlConfig>
 
-let schema: ConfigSchema<StoreJsonlConfig, CheckedConfig> | undefined
-
 function configSchema(): ConfigSchema<StoreJsonlConfig, CheckedConfig> {
   const delay = int().check(gte(1), lte(MAX_TIMER_DELAY_MS))
-  schema ??= object({
+  return object({
     root: string().check(minLength(1)),
     writeBatchMaxDelayMs: _default(delay, 200),
   }) as unknown as ConfigSchema<StoreJsonlConfig, CheckedConfig>
-  return schema
 }
 
 /** Keeps all sessions in files below `root`. */
