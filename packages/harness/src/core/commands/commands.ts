@@ -50,10 +50,7 @@ export class Commands extends Service {
 
   constructor(ctx: Context) {
     super(ctx, 'commands')
-    this.layers = new ScopedLayers<CommandLayer>({
-      create: () => ({ commands: new NamedEntries('command') }),
-      isEmpty: layer => layer.commands.size === 0,
-    })
+    this.layers = new ScopedLayers<CommandLayer>(() => ({ commands: new NamedEntries('command') }))
     this.views = new ScopedCache<CommandLayer, View>(this.layers, scope => sorted(this.layers, scope))
   }
 

@@ -36,16 +36,13 @@ export interface PromptPlan {
 }
 
 export function createPromptLayers(): PromptLayers {
-  return new ScopedLayers<PromptLayer>({
-    create: () => ({
-      sections: new NamedEntries('section'),
-      contexts: new NamedEntries('context'),
-      variables: new NamedEntries('variable'),
-      tools: new AnonymousEntries(),
-      suppressions: new AnonymousEntries(),
-    }),
-    isEmpty: layer => Object.values(layer).every((entries: { readonly size: number }) => entries.size === 0),
-  })
+  return new ScopedLayers<PromptLayer>(() => ({
+    sections: new NamedEntries('section'),
+    contexts: new NamedEntries('context'),
+    variables: new NamedEntries('variable'),
+    tools: new AnonymousEntries(),
+    suppressions: new AnonymousEntries(),
+  }))
 }
 
 export function planPrompt(layers: PromptLayers, scope: object | undefined): PromptPlan {

@@ -8,21 +8,19 @@ export interface LayerObserver {
   removed?(): void
 }
 
-interface LayerForm<L> {
-  create(): L
-  isEmpty(layer: L): boolean
-}
+/** Lists of registrations, by what they register. */
+type Layer<L> = { readonly [Key in keyof L]: { readonly size: number } }
 
 /** One layer of registrations for everybody, and one for each scope that has any. */
-export class ScopedLayers<L extends object> {
+export class ScopedLayers<L extends Layer<L>> {
   readonly global: L
-  readonly #form: LayerForm<L>
+  readonly #create: () => L
   readonly #scoped = new WeakMap<object, L>()
   #epoch = 0
 
-  constructor(form: LayerForm<L>) {
-    this.#form = form
-    this.global = form.create()
+  constructor(create: () => L) {
+    this.#create = create
+    this.global = create()
   }
 
   /** Raised whenever any lookup may answer otherwise than before. */
@@ -66,13 +64,13 @@ export class ScopedLayers<L extends object> {
   ): Disposer {
     return ctx.effect(() => {
       const { scope } = ctx
-      const layer = this.layerOf(scope) ?? this.#form.create()
+      const layer = this.layerOf(scope) ?? this.#create()
       const undo = action(layer)
       if (scope !== undefined) this.#scoped.set(scope, layer)
       this.#epoch++
       const remove = (): void => {
         undo()
-        if (scope !== undefined && this.#form.isEmpty(layer) && this.#scoped.get(scope) === layer) {
+        if (scope !== undefined && isEmpty(layer) && this.#scoped.get(scope) === layer) {
           this.#scoped.delete(scope)
         }
         this.#epoch++
@@ -91,8 +89,12 @@ export class ScopedLayers<L extends object> {
   }
 }
 
+function isEmpty<L extends Layer<L>>(layer: L): boolean {
+  return Object.values<{ readonly size: number }>(layer).every(({ size }) => size === 0)
+}
+
 /** What `compute` makes of the layers for each scope, made anew only when a registration changed. */
-export class ScopedCache<L extends object, V> {
+export class ScopedCache<L extends Layer<L>, V> {
   readonly #layers: ScopedLayers<L>
   readonly #compute: (scope: object | undefined) => V
   readonly #known = new WeakMap<object, { readonly version: number; readonly value: V }>()

@@ -124,10 +124,7 @@ test('a scope that cannot be bound is not made', async () => {
 })
 
 function layers() {
-  return new ScopedLayers<{ readonly names: NamedEntries<number> }>({
-    create: () => ({ names: new NamedEntries('number') }),
-    isEmpty: layer => layer.names.size === 0,
-  })
+  return new ScopedLayers(() => ({ names: new NamedEntries<number>('number') }))
 }
 
 test('a registration belongs to the layer and the life of the context it is made through', async () => {

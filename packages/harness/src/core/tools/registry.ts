@@ -35,15 +35,12 @@ export interface ToolAddress {
 
 /** Who registered what, and what each scope sees of it. */
 export class ToolRegistry {
-  readonly layers = new ScopedLayers<ToolLayer>({
-    create: () => ({
-      tools: new NamedEntries('tool'),
-      restrictions: new AnonymousEntries(),
-      guards: new AnonymousEntries(),
-      presentations: new AnonymousEntries(),
-    }),
-    isEmpty: layer => Object.values(layer).every((entries: { readonly size: number }) => entries.size === 0),
-  })
+  readonly layers = new ScopedLayers<ToolLayer>(() => ({
+    tools: new NamedEntries('tool'),
+    restrictions: new AnonymousEntries(),
+    guards: new AnonymousEntries(),
+    presentations: new AnonymousEntries(),
+  }))
   readonly #views = new ScopedCache(this.layers, scope => this.#view(scope))
   readonly #report: (error: unknown, where: string) => void
 
