@@ -74,6 +74,13 @@ test('an unknown command is refused with the nearest one', () => {
   )
 })
 
+test('a task without a command is told which one takes it', () => {
+  assert.equal(
+    errorLines(reportOf(unknownCommand('what is in this folder?', commands))),
+    'error UNKNOWN_COMMAND: dsh has no command "what is in this folder?"\n  dsh run "what to do"\n  dsh --help\n',
+  )
+})
+
 test('the help names every command and every option', () => {
   const helps = [overview(commands), ...commands.map(usage)].join('\n')
   for (const { name, options } of commands)

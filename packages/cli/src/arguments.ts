@@ -62,7 +62,11 @@ function unknownOption(command: Command, rawName: string): Error {
 
 /** What is said of a first word that is none of `commands`. */
 export function unknownCommand(word: string, commands: readonly Command[]): Error {
-  const hint = nearest(word, [...commands.map(({ name }) => name), 'help'])
-  const what = word.startsWith('-') ? 'option' : 'command'
-  return usageError(`UNKNOWN_${what.toUpperCase()}`, `dsh has no ${what} "${word}"${hint}`, 'dsh --help')
+  const isOption = word.startsWith('-')
+  const known = isOption ? ['--help', '--version'] : [...commands.map(({ name }) => name), 'help', 'version']
+  const hint = nearest(word, known)
+  const what = isOption ? 'option' : 'command'
+  // Whoever types a task alone is told the word that goes before it.
+  const fix = isOption || hint !== '' ? 'dsh --help' : 'dsh run "what to do"\ndsh --help'
+  return usageError(`UNKNOWN_${what.toUpperCase()}`, `dsh has no ${what} "${word}"${hint}`, fix)
 }

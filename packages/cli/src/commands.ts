@@ -44,7 +44,7 @@ export const commands: readonly Command[] = [
       },
     },
     notes: [
-      'Without PROMPT, or with -, the prompt is read from standard input.',
+      'Without PROMPT, or with -, the prompt is read from standard input; with one, standard input is left alone.',
       'The answer goes to standard output, everything else to standard error.',
       '',
       'Exit codes: 0 ok, 1 failed, 2 usage, 3 no credential, 4 denied, 5 provider, 130 cancelled.',
@@ -55,11 +55,13 @@ export const commands: readonly Command[] = [
     name: 'session',
     usage: 'dsh session ls | show ID | cat ID',
     about: 'List, show or print stored sessions',
-    options: { json },
+    options: { json: { ...json, about: 'with ls: print JSON, one object a line' } },
     notes: [
       'ls    all sessions, newest first',
       'show  the transcript of one',
       'cat   the stored events of one, one JSON line each',
+      '',
+      'A unique beginning of the ID is enough.',
     ],
     load: async () => (await import('./commands/session.ts')).session,
   },

@@ -27,9 +27,11 @@ export async function main(argv: string[]): Promise<number> {
   return io.out.failure === undefined ? code : Math.max(code, 1)
 }
 
+const versionWords = new Set(['--version', '-V', '-v', 'version'])
+
 async function dispatch(argv: readonly string[], io: Io): Promise<number> {
   const [word = '--help', ...rest] = argv
-  if (word === '--version' || word === '-V') {
+  if (versionWords.has(word)) {
     const { default: manifest } = await import('../package.json', { with: { type: 'json' } })
     io.out.line(`dsh ${manifest.version}`)
     return 0

@@ -140,6 +140,14 @@ test('a failed call shows its code and why, and changed nothing', () => {
   assert.deepEqual(entry?.kind === 'tool' && entry.changed, [])
 })
 
+test('a call that was cut off is told as that, before it ran and while it did', () => {
+  for (const code of ['ABORTED', 'ABORTED_BEFORE_DISPATCH'])
+    assert.equal(
+      shown(call('bash', { command: 'make' }), result('stopped', code)),
+      '✗ bash make (100 ms, cancelled)\n  │ stopped\n',
+    )
+})
+
 test('arguments that are no JSON, and calls nobody announced, still give a line', () => {
   assert.equal(
     shown(call('read', '{"file_path": '), result('bad', 'INVALID_ARGS')),

@@ -99,7 +99,7 @@ export class Transcript {
       output,
       changed: changedFiles([event]).map(({ path }) => this.shown(path)),
       ...(exit === undefined ? {} : { exit }),
-      ...(isError === true ? { problem: data.error?.code ?? 'failed' } : {}),
+      ...(isError === true ? { problem: problemOf(data.error?.code) } : {}),
     }
   }
 
@@ -138,6 +138,10 @@ function exitOf(meta: JsonValue | undefined): string | undefined {
   if (timedOut === true) return 'timed out'
   if (typeof signal === 'string') return `killed by ${signal}`
   return typeof exitCode === 'number' ? `exit ${exitCode}` : undefined
+}
+
+function problemOf(code: string | undefined): string {
+  return code === 'ABORTED' || code === 'ABORTED_BEFORE_DISPATCH' ? 'cancelled' : (code ?? 'failed')
 }
 
 /** A model's arguments may be anything; what is no JSON has no fields to show. */

@@ -31,6 +31,12 @@ export const session: CommandBody = async ({ values, words }, io) => {
   const surplus = needsId ? extra[0] : word
   if (surplus !== undefined)
     throw usageError('UNEXPECTED_WORD', `dsh session ${name} takes no "${surplus}"`, 'dsh session --help')
+  if (name === 'show' && values.json === true)
+    throw usageError(
+      'UNEXPECTED_OPTION',
+      'dsh session show prints text; cat prints JSON',
+      `dsh session cat ${word}`,
+    )
   const reader = await sessionReader({ home: io.home })
   try {
     await action(reader, word, io)
@@ -55,7 +61,15 @@ function jsonRow(row: SessionRow): string {
   if (!('header' in row)) return JSON.stringify(row)
   const { id, header, updatedAt, path } = row
   const { createdAt, cwd, parentSession, origin } = header
-  return JSON.stringify({ id, createdAt, updatedAt, cwd, parentSession, origin, path })
+  return JSON.stringify({
+    id,
+    createdAt,
+    updatedAt: Math.round(updatedAt),
+    cwd,
+    parentSession,
+    origin,
+    path,
+  })
 }
 
 function humanRow(row: SessionRow): string {
@@ -98,8 +112,8 @@ async function cat(reader: SessionReader, word: string | undefined, io: Io): Pro
 
 /** What a reader must know beside the events. */
 function tellState({ readOnly, holder, gaps = [] }: StoredSession, err: Output): void {
-  if (holder !== undefined) err.line(`the session is open in process ${holder.pid} on ${inert(holder.host)}`)
   if (readOnly !== undefined) err.line(`the session is read-only: ${inert(readOnly)}`)
+  else if (holder !== undefined) err.line(`the session is open in process ${holder.pid}`)
   for (const { fromSeq, toSeq, bytes, reason } of gaps)
     err.line(`damaged: events ${fromSeq} to ${toSeq}, ${bytes} bytes: ${inert(reason)}`)
 }

@@ -41,7 +41,9 @@ async function readText(path: string): Promise<string> {
     return await readFile(path, 'utf8')
   } catch (cause) {
     const { code = 'unknown error' } = cause as NodeJS.ErrnoException
-    throw usageError('UNREADABLE_SCHEMA', `the schema "${path}" cannot be read: ${code}`, `ls -l ${path}`)
+    const what =
+      code === 'ENOENT' ? `there is no schema "${path}"` : `the schema "${path}" cannot be read: ${code}`
+    throw usageError('UNREADABLE_SCHEMA', what, 'dsh run --schema FILE …')
   }
 }
 

@@ -16,7 +16,10 @@ test('an unknown option, command or permission is refused with the nearest', asy
       'error UNKNOWN_OPTION: dsh run has no option --jsno; did you mean "--json"?\n  dsh run --help\n',
     ],
     [['rnu'], 'error UNKNOWN_COMMAND: dsh has no command "rnu"; did you mean "run"?\n  dsh --help\n'],
-    [['--verson'], 'error UNKNOWN_OPTION: dsh has no option "--verson"\n  dsh --help\n'],
+    [
+      ['--verson'],
+      'error UNKNOWN_OPTION: dsh has no option "--verson"; did you mean "--version"?\n  dsh --help\n',
+    ],
     [
       ['run', '--permission', 'readonly', 'x'],
       'error UNKNOWN_PERMISSION: there is no permission "readonly"; did you mean "read-only"?\n  dsh run --permission read-only|workspace-write|full-access …\n',
@@ -71,7 +74,7 @@ test('a schema that is missing or none is refused before anything is asked', asy
   writeFileSync(join(work, 'list'), '[]')
   writeFileSync(join(work, 'ref'), '{"$ref": "https://example.com/other"}')
   const cases: [string, RegExp][] = [
-    ['gone', /^error UNREADABLE_SCHEMA: the schema ".*\/gone" cannot be read: ENOENT\n/m],
+    ['gone', /^error UNREADABLE_SCHEMA: there is no schema ".*\/gone"\n {2}dsh run --schema FILE …\n/m],
     ['text', /^error INVALID_SCHEMA: ".*\/text" is no JSON Schema: it is not JSON: /m],
     ['list', /^error INVALID_SCHEMA: ".*\/list" is no JSON Schema: it is not an object\n/m],
     ['ref', /^error INVALID_SCHEMA: ".*\/ref" is no JSON Schema: Unresolved \$ref /m],

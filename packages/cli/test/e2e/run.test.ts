@@ -272,10 +272,10 @@ test('a model name with slashes and the place of the key do not matter to the ro
 
 test('--help and --version answer on standard output', async t => {
   const { dsh } = bench(t)
-  const version = await dsh(['--version'])
-  assert.deepEqual([version.code, version.stderr], [0, ''])
-  assert.match(version.stdout, /^dsh \d+\.\d+\.\d+\n$/)
   const helps: [string[], RegExp][] = [
+    [['--version'], /^dsh \d+\.\d+\.\d+\n$/],
+    [['-v'], /^dsh \d/],
+    [['version'], /^dsh \d/],
     [[], /^dsh is an agent/],
     [['--help'], /^dsh is an agent/],
     [['help'], /^dsh is an agent/],

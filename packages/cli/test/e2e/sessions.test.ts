@@ -112,6 +112,7 @@ test('ls lists the sessions of all folders, newest first', async t => {
     [second, first],
   )
   assert.equal(parsed[1]?.['cwd'], work)
+  assert.ok(parsed.every(({ updatedAt }) => Number.isInteger(updatedAt)))
   await dsh(['run', '-r', first, 'again'])
   assert.ok((await dsh(['session', 'ls'])).stdout.startsWith(first))
 })
@@ -144,6 +145,10 @@ test('wrong words after session are refused with what fits', async t => {
     [['ls', 'x'], /^error UNEXPECTED_WORD: /],
     [['cat', 'a', 'b'], /^error UNEXPECTED_WORD: dsh session cat takes no "b"\n/],
     [['cat', 'nope'], /^error UNKNOWN_SESSION: /],
+    [
+      ['show', 'a', '--json'],
+      /^error UNEXPECTED_OPTION: dsh session show prints text; cat prints JSON\n {2}dsh session cat a\n$/,
+    ],
   ]
   for (const [words, pattern] of cases) {
     const { code, stdout, stderr } = await dsh(['session', ...words])
