@@ -44,3 +44,11 @@ export function isInside(fiber: Fiber): boolean {
   }
   return false
 }
+
+/**
+ * The plugin whose set-up or disposal began the running code, however long ago: also in a timer or promise it left
+ * behind, and in a host's handler of what nobody caught. Undefined for code that began elsewhere, as in a listener.
+ */
+export function currentFiber(): Fiber | undefined {
+  return runs.getStore()?.fiber
+}

@@ -2,6 +2,8 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Context } from '../context.ts'
 import { messageOf } from '../errors.ts'
 import type { Fiber, FiberReport, FiberState } from '../fiber.ts'
+import { currentFiber } from '../run.ts'
+import { filesOnStack } from './blame.ts'
 import { compose } from './compose.ts'
 import { LoaderError } from './errors.ts'
 import { interpolate } from './interpolate.ts'
@@ -107,6 +109,28 @@ export class Loader {
   /** What the plugin of a row waits for, did and failed at; undefined while it has none. */
   inspect(id: string): FiberReport | undefined {
     return [...this.#root.entries()].find(entry => entry.row.id === id)?.fiber.inspect()
+  }
+
+  /**
+   * Tells `internal/error` of something that nobody caught, in the name of the plugin it belongs to: by the files on its
+   * stack, else by whose set-up began the running code. For a host's handlers of uncaught errors; false = it is no
+   * plugin's, and the host must decide.
+   */
+  reportUncaught(error: unknown): boolean {
+    const { modules } = this
+    for (const file of filesOnStack(error)) {
+      const users = modules.dependentsOf(file)
+      const owner = [...this.#root.entries()].find(({ loaded }) => users.has(loaded?.url ?? ''))
+      const name = [...users].map(url => modules.nameOf(url)).find(each => each !== undefined)
+      if (owner === undefined && name === undefined) continue
+      if (owner !== undefined) owner.fiber.report(error, 'uncaught')
+      else this.#ctx.fiber.report(error, `uncaught in "${name}", which has ended`)
+      return true
+    }
+    const current = currentFiber()
+    if (current?.parent === undefined) return false
+    current.report(error, 'uncaught')
+    return true
   }
 
   /** Whether every row that is switched on has its plugin. */

@@ -38,6 +38,7 @@ export class Modules {
   readonly #versions = new Map<string, number>()
   readonly #requests = new Map<string, { readonly name: string; readonly base: string }>()
   readonly #urls = new Map<string, string>()
+  readonly #names = new Map<string, string>()
   #hooks: { deregister(): void } | undefined
   #version = 0
 
@@ -59,6 +60,7 @@ export class Modules {
     try {
       const module = await this.#import(id)
       const url = this.#urls.get(id)
+      if (url !== undefined) this.#names.set(url, name)
       return { plugin: pluginOf(module as Record<string, unknown>), ...(url !== undefined && { url }) }
     } catch (cause) {
       throw unloadable(name, messageOf(cause), cause)
@@ -86,6 +88,11 @@ export class Modules {
       visit.push(...importers)
     }
     return found
+  }
+
+  /** The name by which a file was last loaded as a plugin. */
+  nameOf(url: string): string | undefined {
+    return this.#names.get(url)
   }
 
   /** Every file that plugins were loaded from. */
