@@ -36,6 +36,13 @@ export function adoptChunk(value: unknown): StreamChunk {
 
 type ChunkOf<Type extends StreamChunk['type']> = Extract<StreamChunk, { readonly type: Type }>
 
+/** A piece of a block. */
+export type Delta = ChunkOf<'text-delta' | 'reasoning-delta' | 'tool-call-delta'>
+
+export function isDelta(chunk: StreamChunk): chunk is Delta {
+  return chunk.type === 'text-delta' || chunk.type === 'reasoning-delta' || chunk.type === 'tool-call-delta'
+}
+
 function adoptToolCallDelta(chunk: ChunkOf<'tool-call-delta'>): StreamChunk {
   const { type, id: givenId, name } = chunk
   const index = indexOf(chunk)

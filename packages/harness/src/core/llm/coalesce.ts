@@ -1,6 +1,7 @@
 import type { StreamChunk } from '@dsh/protocol'
+import { isDelta } from './chunk.ts'
+import type { Delta } from './chunk.ts'
 
-type Delta = Extract<StreamChunk, { readonly type: 'text-delta' | 'reasoning-delta' | 'tool-call-delta' }>
 /** One read of the source: a chunk, a failure, or neither at its end. */
 interface Read {
   readonly chunk?: StreamChunk
@@ -106,10 +107,6 @@ class Joiner {
       }, this.#windowMs)
     })
   }
-}
-
-function isDelta(chunk: StreamChunk): chunk is Delta {
-  return chunk.type === 'text-delta' || chunk.type === 'reasoning-delta' || chunk.type === 'tool-call-delta'
 }
 
 /** Undefined where `next` does not continue `held`. */

@@ -1,6 +1,5 @@
-import type { SessionEvent, StreamChunk } from '@dsh/protocol'
-
-type Delta = Extract<StreamChunk, { readonly type: 'text-delta' | 'reasoning-delta' | 'tool-call-delta' }>
+import type { SessionEvent } from '@dsh/protocol'
+import type { Delta } from '../llm/index.ts'
 
 const capacity = 64
 const largestGap = 0x3fff_ffff
@@ -67,17 +66,6 @@ export class ChunkRun {
     const time = this.#time + (marks[index * 2 + 1] ?? 0)
     const data = Object.freeze({ turn: this.#turn, step: this.#step, chunk: withText(this.#delta, text) })
     return Object.freeze({ type: 'assistant/chunk', seq, time, data })
-  }
-}
-
-export function toDelta(chunk: StreamChunk): Delta | undefined {
-  switch (chunk.type) {
-    case 'text-delta':
-    case 'reasoning-delta':
-    case 'tool-call-delta':
-      return chunk
-    default:
-      return undefined
   }
 }
 

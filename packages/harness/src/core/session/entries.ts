@@ -1,5 +1,6 @@
 import type { SessionEvent, SessionEventType } from '@dsh/protocol'
-import { ChunkRun, toDelta } from './chunk-run.ts'
+import { isDelta } from '../llm/index.ts'
+import { ChunkRun } from './chunk-run.ts'
 import type { LiveFold } from './fold.ts'
 
 /** What is kept per type: its last seq, the seqs of all (chunks aside: there are too many), and who folds it. */
@@ -38,14 +39,14 @@ export class Entries {
 
   /** The same for an event whose chunk has no fields but the declared ones; the object itself is not kept. */
   pushChunk(event: SessionEvent<'assistant/chunk'>): void {
-    const delta = toDelta(event.data.chunk)
-    if (delta === undefined) {
+    const { chunk } = event.data
+    if (!isDelta(chunk)) {
       this.push(event)
       return
     }
-    if (this.#run?.push(event, delta) !== true) {
+    if (this.#run?.push(event, chunk) !== true) {
       this.#closeRun()
-      this.#run = new ChunkRun(event, delta)
+      this.#run = new ChunkRun(event, chunk)
     }
     this.#entries.push(this.#run as ChunkRun)
     this.#all = undefined

@@ -1,23 +1,25 @@
 import { CallId } from '@dsh/protocol'
 import type { SessionEvent, StreamChunk } from '@dsh/protocol'
-import { toDelta } from './chunk-run.ts'
-
-type Delta = NonNullable<ReturnType<typeof toDelta>>
+import { isDelta } from '../llm/index.ts'
+import type { Delta } from '../llm/index.ts'
 
 /** A stream with the deltas of each block as one, where its first was. */
 export function mergeDeltas(chunks: Iterable<StreamChunk>): StreamChunk[] {
   const merged: StreamChunk[] = []
   const places = new Map<string, { readonly place: number; readonly deltas: Delta[] }>()
   for (const chunk of chunks) {
-    const delta = toDelta(chunk)
-    const key = delta && `${delta.type} ${delta.index}`
-    const known = key === undefined ? undefined : places.get(key)
-    if (known !== undefined && delta !== undefined) {
-      known.deltas.push(delta)
+    if (!isDelta(chunk)) {
+      merged.push(chunk)
       continue
     }
-    if (key !== undefined && delta !== undefined) places.set(key, { place: merged.length, deltas: [delta] })
-    merged.push(chunk)
+    const key = `${chunk.type} ${chunk.index}`
+    const known = places.get(key)
+    if (known === undefined) {
+      places.set(key, { place: merged.length, deltas: [chunk] })
+      merged.push(chunk)
+    } else {
+      known.deltas.push(chunk)
+    }
   }
   for (const { place, deltas } of places.values()) merged[place] = joined(deltas)
   return merged
