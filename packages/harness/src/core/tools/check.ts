@@ -40,11 +40,12 @@ interface Task {
 
 /**
  * A check for a schema as `toJsonSchema` gives it. Only own properties count, on both sides. Neither depth of the schema
- * nor of the value is a matter of the stack.
+ * nor of the value is a matter of the stack. Compiled when first asked.
  */
 export function compileCheck(schema: JsonRecord): Check {
-  const root = compile(schema)
+  let root: Node | undefined
   return (value, name) => {
+    root ??= compile(schema)
     const sink: Sink = { problems: [] }
     const tasks: Task[] = [{ node: root, value, place: undefined, sink }]
     for (let task = tasks.pop(); task !== undefined && !isFull(sink); task = tasks.pop()) run(task, tasks)

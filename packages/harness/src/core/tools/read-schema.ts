@@ -17,7 +17,7 @@ export function toParametersContract(parameters: unknown, name: string): Contrac
   if (isStandard(parameters)) return standardContract(parameters, { name, io: 'input' })
   if (isRecord(parameters) && parameters['type'] === 'object') return foreignContract(parameters, name)
   const schema = toParameters(parameters, name)
-  return { schema, check: byCheck(compileLazily(schema)) }
+  return { schema, check: byCheck(compileCheck(schema)) }
 }
 
 /** The same for results, where a JSON Schema may be of any type and stays inside the enforced subset. */
@@ -25,7 +25,7 @@ export function toOutputContract(schema: unknown, name: string): Contract {
   if (isStandard(schema)) return standardContract(schema, { name, io: 'output' })
   const isMap = isRecord(schema) && Object.values(schema).every(isRecord) && Object.keys(schema).length > 0
   const json = isMap ? toParameters(schema, name) : toJsonSchema(schema, name)
-  return { schema: json, check: byCheck(compileLazily(json)) }
+  return { schema: json, check: byCheck(compileCheck(json)) }
 }
 
 /** A schema of others, sent as it is. What our own check can read, it checks. */
@@ -33,7 +33,7 @@ function foreignContract(parameters: JsonRecord, name: string): Contract {
   const schema = adopt(parameters, name)
   const { $schema: _, ...plain } = schema
   try {
-    return { schema, check: byCheck(compileLazily(toJsonSchema(plain, name))) }
+    return { schema, check: byCheck(compileCheck(toJsonSchema(plain, name))) }
   } catch (error) {
     if (!(error instanceof JsonSchemaError)) throw error
   }
@@ -46,14 +46,6 @@ function foreignContract(parameters: JsonRecord, name: string): Contract {
         ? violations.then(found => toChecked(value, found))
         : toChecked(value, violations)
     },
-  }
-}
-
-function compileLazily(schema: JsonRecord): Check {
-  let compiled: Check | undefined
-  return (value, root) => {
-    compiled ??= compileCheck(schema)
-    return compiled(value, root)
   }
 }
 

@@ -109,12 +109,8 @@ export class RegisteredTool {
 function validateOf(output: ToolOutputDefinition, name: string): Validate {
   const { validate } = output
   if (validate !== undefined) return validate.bind(output)
-  const schema = toJsonSchema(output.schema, `the output schema of tool "${name}"`)
-  let check: ReturnType<typeof compileCheck> | undefined
-  return value => {
-    check ??= compileCheck(schema)
-    return check(value, 'value')
-  }
+  const check = compileCheck(toJsonSchema(output.schema, `the output schema of tool "${name}"`))
+  return value => check(value, 'value')
 }
 
 function invalid(message: string): ToolError {
