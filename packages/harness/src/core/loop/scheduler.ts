@@ -1,7 +1,8 @@
 import type { ToolCallBlock } from '@dsh/protocol'
+import { abortFailure } from '../tools/index.ts'
 import type { ToolCall, ToolExecutionInput, ToolExecutionResult } from '../tools/index.ts'
 import type { LoopHost, StepPlace } from './host.ts'
-import { abortedBeforeDispatch, logResult, notStarted, outcomeUnknown } from './tool-result.ts'
+import { logResult, notStarted, outcomeUnknown } from './tool-result.ts'
 
 /** One call of the message, from its start to its result. */
 interface Slot {
@@ -170,7 +171,7 @@ class Schedule {
       }
       try {
         this.#logCall(slot)
-        this.#log(slot, abortedBeforeDispatch)
+        this.#log(slot, abortFailure({ started: false }))
       } catch (error) {
         this.#fail(error)
       }

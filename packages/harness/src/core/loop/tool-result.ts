@@ -1,26 +1,14 @@
-import type { CallId, ToolErrorInfo } from '@dsh/protocol'
+import type { CallId } from '@dsh/protocol'
 import { createToolResultMessage } from '../llm/index.ts'
-import { toolNotStartedText, toolOutcomeUnknownText } from '../session/index.ts'
+import { toolNotStarted, toolOutcomeUnknown } from '../session/index.ts'
 import type { ToolExecutionFailure, ToolExecutionResult } from '../tools/index.ts'
 import type { LoopHost, StepPlace } from './host.ts'
 
-/** A call that a cancelled turn did not come to. */
-export const abortedBeforeDispatch = failure(
-  { name: 'AbortError', code: 'ABORTED_BEFORE_DISPATCH' },
-  'Error: tool call aborted before dispatch',
-)
-
 /** A call that was not come to, because running those before it failed. */
-export const notStarted = failure(
-  { name: 'ToolNotStartedError', code: 'TOOL_NOT_STARTED' },
-  toolNotStartedText,
-)
+export const notStarted = failure(toolNotStarted)
 
 /** A call that was started, and whose end nobody saw. */
-export const outcomeUnknown = failure(
-  { name: 'ToolOutcomeUnknownError', code: 'TOOL_OUTCOME_UNKNOWN' },
-  toolOutcomeUnknownText,
-)
+export const outcomeUnknown = failure(toolOutcomeUnknown)
 
 interface LoggedResult {
   readonly callId: CallId
@@ -48,6 +36,7 @@ export function logResult({ session }: LoopHost, place: StepPlace, logged: Logge
   session.append('tool/result', data, { surfaceOp: 'append', ...sources })
 }
 
-function failure(info: ToolErrorInfo, text: string): ToolExecutionFailure {
-  return { isError: true, error: { message: text, info }, content: [{ type: 'text', text }] }
+function failure(fate: typeof toolNotStarted | typeof toolOutcomeUnknown): ToolExecutionFailure {
+  const { error, text } = fate
+  return { isError: true, error: { message: text, info: error }, content: [{ type: 'text', text }] }
 }

@@ -20,8 +20,8 @@ import {
   foldSurface,
   interruptedTurnClosers,
   Session,
-  toolNotStartedText,
-  toolOutcomeUnknownText,
+  toolNotStarted,
+  toolOutcomeUnknown,
 } from './index.ts'
 
 const inTurn: readonly Draft[] = [
@@ -110,7 +110,7 @@ test('the result of a cut off call is an ordinary one, said in fixed words', () 
           {
             type: 'tool-result',
             toolCallId: callId,
-            content: [{ type: 'text', text: toolOutcomeUnknownText }],
+            content: [{ type: 'text', text: toolOutcomeUnknown.text }],
             isError: true,
           },
         ],
@@ -124,11 +124,11 @@ test('the result of a cut off call is an ordinary one, said in fixed words', () 
   assert.ok(missing?.type === 'tool/result' && !('sourceEventSeqs' in missing))
   assert.deepEqual(missing.data.error, { name: 'ToolNotStartedError', code: 'TOOL_NOT_STARTED' })
   assert.equal(
-    toolNotStartedText,
+    toolNotStarted.text,
     'Not started: the turn was cut off before this call ran, so it changed nothing. Call the tool again if the result is still needed.',
   )
   assert.equal(
-    toolOutcomeUnknownText,
+    toolOutcomeUnknown.text,
     'Cut off while running: whether this call took effect is unknown. Run it again only if it just reads or is safe to repeat; otherwise look at what it did first, or ask.',
   )
 })

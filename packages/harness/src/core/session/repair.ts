@@ -5,7 +5,6 @@ import type {
   SessionEventMap,
   SessionEventType,
   SurfaceEventType,
-  ToolErrorInfo,
   TurnEndReason,
   UserMessage,
 } from '@dsh/protocol'
@@ -24,14 +23,17 @@ export interface CloserOptions {
   readonly reason?: 'interrupted' | 'forked'
 }
 
-export const toolNotStartedText =
-  'Not started: the turn was cut off before this call ran, so it changed nothing. Call the tool again if the result is still needed.'
+/** What a call without a result gets that did not begin. */
+export const toolNotStarted = {
+  error: { name: 'ToolNotStartedError', code: 'TOOL_NOT_STARTED' },
+  text: 'Not started: the turn was cut off before this call ran, so it changed nothing. Call the tool again if the result is still needed.',
+} as const
 
-export const toolOutcomeUnknownText =
-  'Cut off while running: whether this call took effect is unknown. Run it again only if it just reads or is safe to repeat; otherwise look at what it did first, or ask.'
-
-const notStarted = { name: 'ToolNotStartedError', code: 'TOOL_NOT_STARTED' } as const
-const outcomeUnknown = { name: 'ToolOutcomeUnknownError', code: 'TOOL_OUTCOME_UNKNOWN' } as const
+/** What a call without a result gets that may have done something. */
+export const toolOutcomeUnknown = {
+  error: { name: 'ToolOutcomeUnknownError', code: 'TOOL_OUTCOME_UNKNOWN' },
+  text: 'Cut off while running: whether this call took effect is unknown. Run it again only if it just reads or is safe to repeat; otherwise look at what it did first, or ask.',
+} as const
 
 /**
  * What ends the turn that a log breaks off in; nothing for a log that does not. Pure, and the same each time: seqs go
@@ -125,8 +127,7 @@ function closeCall(
   const { turn, step, marked } = place
   const mayHaveRun = marked ? startSeq !== undefined : callSeq !== undefined
   const source = mayHaveRun && marked ? startSeq : callSeq
-  const text = mayHaveRun ? toolOutcomeUnknownText : toolNotStartedText
-  const error: ToolErrorInfo = mayHaveRun ? outcomeUnknown : notStarted
+  const { text, error } = mayHaveRun ? toolOutcomeUnknown : toolNotStarted
   const message = {
     id: MessageId(`interrupted-tool-result-${callId}-${closers.seq}`),
     role: 'user',

@@ -5,30 +5,23 @@ import { wellFormed } from './text.ts'
 import type { ToolErrorCode } from './errors.ts'
 import type { ToolExecutionFailure, ToolExecutionResult, ToolExecutionSuccess } from './tool.ts'
 
-interface Extras {
-  readonly meta?: JsonValue | undefined
-  readonly contexts?: readonly UserMessage[] | undefined
-}
-
 const noContexts: readonly UserMessage[] = []
 
 const abortedText = 'tool call aborted'
 const abortedBeforeDispatchText = 'tool call aborted before dispatch'
 
-export function success(
-  parts: Extras & {
-    readonly value: JsonValue
-    readonly content: readonly ContentBlock[]
-    readonly concludes: boolean
-  },
-): ToolExecutionSuccess {
-  const { value, content, meta, contexts = noContexts, concludes } = parts
+export function success(parts: {
+  readonly value: JsonValue
+  readonly content: readonly ContentBlock[]
+  readonly meta: JsonValue | undefined
+  readonly concludes: boolean
+}): ToolExecutionSuccess {
+  const { value, content, meta, concludes } = parts
   return Object.freeze({
     isError: false,
     value,
     content,
     ...(meta === undefined ? {} : { meta }),
-    ...(contexts.length === 0 ? {} : { additionalContexts: contexts }),
     ...(concludes ? { concludesTurn: true } : {}),
   })
 }
@@ -36,9 +29,11 @@ export function success(
 /** What the model reads is `Error: ` and the message, unless `content` says otherwise. */
 export function failure(
   message: string,
-  extras: Extras & {
+  extras: {
     readonly info?: ToolErrorInfo | undefined
     readonly content?: readonly ContentBlock[] | undefined
+    readonly meta?: JsonValue | undefined
+    readonly contexts?: readonly UserMessage[] | undefined
   } = {},
 ): ToolExecutionFailure {
   const { info, content = textContent(`Error: ${message}`), meta, contexts = noContexts } = extras
