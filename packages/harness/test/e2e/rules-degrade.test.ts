@@ -16,7 +16,7 @@ import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
 import { CallId, MessageId, SessionId } from '@dsh/protocol'
-import type { ContentBlock, SessionEvent } from '@dsh/protocol'
+import type { ContentBlock } from '@dsh/protocol'
 import type { Agent } from '../../src/core/agent/index.ts'
 import { lintLog } from '../../src/core/invariants/index.ts'
 import { createUserMessage } from '../../src/core/llm/index.ts'
@@ -307,44 +307,42 @@ test('a plugin that breaks at every place it has a hand in costs its own part al
     )
 })
 
-test('an event that its plugin refuses is flagged with the reason, seen by no fold, and the session goes on', async t => {
-  const { ctx, open, mock } = await setup(t)
-  const agent = open('old')
+test('an event that its plugin refuses is seen by no fold, with a word, and the session goes on', async t => {
+  const { ctx, mock } = await setup(t)
+  const id = SessionId('old')
+  const old = await ctx.agents.create({ sessionId: id, agentOptions: route })
   type Append = (type: string, data: unknown) => void
-  const append = agent.session.append.bind(agent.session) as unknown as Append
+  const append = old.agent.session.append.bind(old.agent.session) as unknown as Append
   append('shelf/note', { note: 'sound' })
   append('shelf/note', { other: 1 })
   append('shelf/note', { note: 'sound again' })
-  mock.push(reply.text('one'))
-  await turn(agent, 'go')
-  await ctx.plugin({
+  mock.push(reply.text('one'), reply.text('two'))
+  await turn(old.agent, 'go')
+  await old.dispose()
+  const shelf = {
     name: 'shelf',
     inject: ['sessions'],
     apply(own: Context) {
-      own.sessions.registerEventType({
-        type: 'shelf/note' as never,
-        ignorable: true,
-        validate: data => {
-          if (!('note' in (data as object))) throw new Error('no note')
-        },
-      })
+      const validate = (data: unknown): void => {
+        if (!('note' in (data as object))) throw new Error('no note')
+      }
+      own.sessions.registerEventType({ type: 'shelf/note' as never, ignorable: true, validate })
     },
-  })
-  const stored = ctx.sessions.prepare(SessionId('copy'), {
-    seed: structuredClone([...agent.session.events]) as SessionEvent[],
-    seedSource: 'persistence',
-  })
-  assert.deepEqual(stored.flagged, [
-    { seq: 1, type: 'shelf/note', plugin: 'shelf', reason: 'event "shelf/note" of plugin "shelf": no note' },
-  ])
-  const notes = stored.fold({
+  }
+  await ctx.plugin(shelf)
+  const { agent, notices } = await ctx.agents.resume({ resumeSessionId: id, agentOptions: route })
+  const reason = 'event "shelf/note" of plugin "shelf": no note'
+  assert.deepEqual(agent.session.flagged, [{ seq: 1, type: 'shelf/note', plugin: 'shelf', reason }])
+  assert.deepEqual(notices, [`event 1 is passed over: ${reason}`])
+  const count = agent.session.fold({
     name: 'notes',
     types: ['shelf/note' as never],
     init: () => 0,
-    apply: (count: number) => count + 1,
+    apply: (before: number) => before + 1,
   })
-  assert.equal(notes, 2)
-  assert.equal(stored.readOnly, undefined)
+  assert.equal(count, 2)
+  await turn(agent, 'on')
+  assertWell(agent, mock)
 })
 
 test('a session that is broken is a row with its reason, and all others are listed, read and gone on with', async t => {

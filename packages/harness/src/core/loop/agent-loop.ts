@@ -9,7 +9,7 @@ import type {
   CreateAgentOptions,
   ResumeAgentOptions,
 } from '../agent/index.ts'
-import type { SessionPreparation } from '../session/index.ts'
+import type { Session, SessionPreparation } from '../session/index.ts'
 import { configSchema } from './config.ts'
 import type { AgentLoopConfig, CheckedLoopConfig } from './config.ts'
 import { startConfigured } from './configured.ts'
@@ -105,7 +105,8 @@ export class AgentLoop extends Service implements AgentFactory {
     } finally {
       waiting.release()
     }
-    const { session, notices } = prepared
+    const { session } = prepared
+    const notices = [...(prepared.notices ?? []), ...flagNotices(session)]
     const release = (): void => prepared[Symbol.dispose]()
     return this.compose(
       { session, owner, options: agentOptions, source: 'resume', signal, notices, release },
@@ -134,6 +135,15 @@ export class AgentLoop extends Service implements AgentFactory {
       throw error
     }
   }
+}
+
+/** One sentence for each type of which events are passed over. */
+function flagNotices({ flagged }: Session): string[] {
+  return [...Map.groupBy(flagged, ({ type }) => type)].flatMap(([type, [first, ...more]]) => {
+    if (first === undefined) return []
+    const count = more.length === 0 ? `event ${first.seq} is` : `${more.length + 1} events "${type}" are`
+    return [`${count} passed over: ${first.reason}`]
+  })
 }
 
 function registerVariables(ctx: Context): void {
