@@ -87,7 +87,8 @@ export class BlockWriter {
   }
 }
 
-function endsInHalf(text: string): boolean {
+/** Whether the rest of the last character comes with the next piece. */
+export function endsInHalf(text: string): boolean {
   const last = text.charCodeAt(text.length - 1)
   return last >= 0xd800 && last <= 0xdbff
 }

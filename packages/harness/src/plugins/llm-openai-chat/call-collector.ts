@@ -1,5 +1,6 @@
 import { CallId } from '@dsh/protocol'
 import { isWholeObject } from './arguments.ts'
+import { endsInHalf } from './block-writer.ts'
 import type { BlockWriter } from './block-writer.ts'
 
 /** One entry of a delta's `tool_calls`, its fields already checked; what is missing is empty. */
@@ -173,9 +174,4 @@ function isOther(slot: Slot, { id, name }: CallFragment): boolean {
 
 function isPartial(slot: Slot): boolean {
   return slot.args !== '' && !isWholeObject(slot.args)
-}
-
-function endsInHalf(text: string): boolean {
-  const last = text.charCodeAt(text.length - 1)
-  return last >= 0xd800 && last <= 0xdbff
 }
