@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
-import { adopt, freezeJson, isAdopted, isJsonValue, jsonEquals } from './json.ts'
+import { adopt, freezeJson, isAdopted, isJsonValue, jsonEquals, parseJson } from './json.ts'
 
 function nested(depth: number): unknown {
   let value: unknown = 'core'
@@ -164,4 +164,11 @@ test('equality does not depend on the order of keys, and tells lists from record
   assert.ok(!jsonEquals([], {}))
   assert.ok(!jsonEquals([1], [1, 2]))
   assert.ok(!jsonEquals({ a: null }, { a: {} }))
+})
+
+test('a text that is not JSON says nothing', () => {
+  assert.deepEqual(parseJson('{"a":[null]}'), { a: [null] })
+  assert.equal(parseJson('null'), null)
+  assert.equal(parseJson(''), undefined)
+  assert.equal(parseJson('{"a":1'), undefined)
 })

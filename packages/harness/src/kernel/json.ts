@@ -78,6 +78,15 @@ export function jsonEquals(a: unknown, b: unknown): boolean {
   return true
 }
 
+/** What a text says; undefined where it is not JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
 // A private field marks an object more cheaply than a WeakSet, and nobody else can see or forge it.
 class Adopted extends (class {
   constructor(value: object) {

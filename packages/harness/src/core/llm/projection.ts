@@ -1,5 +1,5 @@
 import type { CallId, Message, ToolCallBlock } from '@dsh/protocol'
-import { isFields } from '../../kernel/index.ts'
+import { isFields, parseJson } from '../../kernel/index.ts'
 
 export type ProjectionProblemCode =
   /** A call that the messages right behind it do not answer. */
@@ -102,15 +102,7 @@ function checkAssistant(
   for (const { id, arguments: raw } of calls) {
     if (ids.has(id)) problems.push({ code: 'CALL_ID_TWICE', index, callId: id })
     ids.add(id)
-    if (!isJsonObject(raw)) problems.push({ code: 'ARGUMENTS_NOT_AN_OBJECT', index, callId: id })
+    if (!isFields(parseJson(raw))) problems.push({ code: 'ARGUMENTS_NOT_AN_OBJECT', index, callId: id })
   }
   return problems
-}
-
-function isJsonObject(text: string): boolean {
-  try {
-    return isFields(JSON.parse(text))
-  } catch {
-    return false
-  }
 }

@@ -1,4 +1,5 @@
-import { isFields } from '../../kernel/index.ts'
+import { isFields, parseJson } from '../../kernel/index.ts'
+
 /**
  * The arguments of a tool call as the text of a JSON object, which is all that hosts accept in a history.
  *
@@ -8,7 +9,7 @@ import { isFields } from '../../kernel/index.ts'
 export function argumentsObject(text: string): { readonly text: string; readonly changed: boolean } {
   const trimmed = text.trim()
   if (trimmed === '') return { text: '{}', changed: false }
-  const value = parsed(trimmed)
+  const value = parseJson(trimmed)
   if (!isFields(value)) return { text: '{}', changed: true }
   if (!escapesSurrogate.test(text) && text.isWellFormed()) return { text, changed: false }
   return mended(text, value)
@@ -18,15 +19,7 @@ const escapesSurrogate = /\\u[dD][89a-fA-F]/
 
 /** Whether `text` is one whole JSON object. */
 export function isWholeObject(text: string): boolean {
-  return isFields(parsed(text))
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
+  return isFields(parseJson(text))
 }
 
 function mended(text: string, value: object): { text: string; changed: boolean } {

@@ -1,4 +1,5 @@
 import { createParser } from 'eventsource-parser'
+import { parseJson } from '../../kernel/index.ts'
 
 export interface BodyEvents {
   /** A parsed event, or the whole body where it is one JSON value. `event` is the event's name, where it has one. */
@@ -67,7 +68,7 @@ export class BodyParser {
     this.#add(this.#text.decode())
     if (this.#kind === 'events') this.#parser.feed('\n\n')
     if (this.#kind !== 'json') return
-    const value = parsed(this.#whole)
+    const value = parseJson(this.#whole)
     if (value === undefined) this.#kind = 'other'
     else this.#events.onValue(value, undefined)
   }
@@ -94,7 +95,7 @@ export class BodyParser {
     const text = data.trim()
     if (text === '' || this.#isDone) return
     if (text === done) return void (this.#isDone = true)
-    const value = parsed(text)
+    const value = parseJson(text)
     if (value === undefined) this.#events.onSkipped(text)
     else this.#events.onValue(value, event)
   }
@@ -111,12 +112,4 @@ const fieldStarts = ['data', 'event', 'id', 'retry']
 /** The first field's name may not be all there yet. */
 function couldBeEvent(start: string): boolean {
   return fieldStarts.some(field => field.startsWith(start))
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

@@ -1,7 +1,7 @@
 import type { LlmFailure } from '@dsh/protocol'
 import { classifyFailure, LlmError } from '../../core/llm/index.ts'
 import type { LlmFailureCode } from '../../core/llm/index.ts'
-import { isFields, messageOf } from '../../kernel/index.ts'
+import { isFields, messageOf, parseJson } from '../../kernel/index.ts'
 import type { Fields } from '../../kernel/index.ts'
 import type { ReportedError } from './chunk-decoder.ts'
 import { TransportError } from './transport.ts'
@@ -33,7 +33,7 @@ const shownLength = 500
 /** The failure of a response whose status says so. */
 export function responseError(response: ErrorResponse, subject: FailureSubject): LlmError {
   const { status, body, requestId, retryAfterMs } = response
-  const given = parsed(body)
+  const given = parseJson(body)
   const facts = isFields(given) ? errorFacts(given) : {}
   const text = shown(given === undefined ? body : failureText(given), subject)
   const code = classifyFailure({ status, code: facts.code, message: text })
@@ -209,12 +209,4 @@ const requestIdHeaders = ['x-request-id', 'request-id', 'x-ds-trace-id', 'x-trac
 
 export function requestIdOf(header: (name: string) => string | undefined): string | undefined {
   return requestIdHeaders.map(header).find(id => id !== undefined && id !== '')
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { sessionFormatVersion } from '@dsh/protocol'
 import type { SessionEvent, SessionHeader } from '@dsh/protocol'
-import { isCount, isFields } from '../../kernel/index.ts'
+import { isCount, isFields, parseJson } from '../../kernel/index.ts'
 import type { Fields } from '../../kernel/index.ts'
 import { isSpillList } from './spill.ts'
 import type { Spill } from './spill.ts'
@@ -74,10 +74,6 @@ export function parseEventLine(line: string, seq: number): EventLine | string {
 }
 
 function parseObject(line: string): Fields | undefined {
-  try {
-    const value: unknown = JSON.parse(line)
-    return isFields(value) ? value : undefined
-  } catch {
-    return undefined
-  }
+  const value = parseJson(line)
+  return isFields(value) ? value : undefined
 }

@@ -1,4 +1,4 @@
-import { isFields, isText } from '../../kernel/index.ts'
+import { isFields, isText, parseJson } from '../../kernel/index.ts'
 import type { Fields } from '../../kernel/index.ts'
 /** What this provider accepts. The defaults are DeepSeek's. */
 export interface RequestRules {
@@ -27,7 +27,7 @@ export const deepseekRules: RequestRules = {
 /** Every reason why a strict provider would refuse this request; empty where it would not. */
 export function checkChatRequest(text: string, rules: RequestRules = deepseekRules): string[] {
   if (hasLoneSurrogate(text)) return ['unpaired surrogate in the request body']
-  const body = parse(text)
+  const body = parseJson(text)
   if (!isFields(body)) return ['the request body is not a JSON object']
   const problems: string[] = []
   if (!isText(body['model'])) problems.push('model must be a non-empty string')
@@ -186,7 +186,7 @@ class HistoryCheck {
     else this.#open.add(id)
     if (typeof made['name'] !== 'string' || !toolName.test(made['name']))
       this.#problems.push(`${where}.function.name is not valid`)
-    const args: unknown = typeof made['arguments'] === 'string' ? parse(made['arguments']) : undefined
+    const args: unknown = typeof made['arguments'] === 'string' ? parseJson(made['arguments']) : undefined
     if (!isFields(args)) this.#problems.push(`${where}.function.arguments must be the text of a JSON object`)
   }
 
@@ -218,12 +218,4 @@ function hasLoneSurrogate(text: string): boolean {
     if (isEscape && match[3] === undefined) return true
   }
   return false
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
