@@ -18,5 +18,7 @@ export type {
   PluginClass,
   PluginFunction,
   PluginObject,
+  SchemaIssue,
+  SchemaResult,
   SetupResult,
 } from './plugin.ts'

@@ -9,11 +9,11 @@ export interface ConfigSchema<In = unknown, Out = In> {
   }
 }
 
-type SchemaResult<Out> =
+export type SchemaResult<Out> =
   | { readonly value: Out; readonly issues?: undefined }
   | { readonly issues: readonly SchemaIssue[] }
 
-interface SchemaIssue {
+export interface SchemaIssue {
   readonly message: string
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
 }

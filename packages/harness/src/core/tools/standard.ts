@@ -1,28 +1,18 @@
 import { toJSONSchema } from 'zod/v4/core'
 import type { $ZodType } from 'zod/v4/core'
 import { adopt } from '../../kernel/index.ts'
+import type { ConfigSchema, SchemaIssue, SchemaResult } from '../../kernel/index.ts'
 import type { Checked, Contract } from './contract.ts'
 import { describePlace } from './place.ts'
 import type { Place } from './place.ts'
 import type { JsonRecord } from './schema.ts'
 
 /** The parts of Standard Schema that are used: how zod, and others like it, check a value. */
-export interface StandardSchema<Output = unknown> {
+export type StandardSchema<Output = unknown> = ConfigSchema<unknown, Output> & {
   readonly '~standard': {
-    validate(value: unknown): StandardResult<Output> | Promise<StandardResult<Output>>
-    readonly types?: { readonly input: unknown; readonly output: Output } | undefined
     /** Not every library says its schemas in JSON by itself; zod/mini does not. */
     readonly jsonSchema?: Record<'input' | 'output', (options: { target: string }) => unknown>
   }
-}
-
-type StandardResult<Output> =
-  | { readonly value: Output; readonly issues?: undefined }
-  | { readonly issues: readonly StandardIssue[] }
-
-interface StandardIssue {
-  readonly message: string
-  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
 }
 
 const target = 'draft-2020-12'
@@ -53,14 +43,14 @@ export function standardContract(
   }
 }
 
-function toChecked(result: StandardResult<unknown>, root: string): Checked {
+function toChecked(result: SchemaResult<unknown>, root: string): Checked {
   if (result.issues === undefined) return { value: result.value }
   return {
     violations: result.issues.map(issue => `${describePlace(root, placeOf(issue))}: ${issue.message}`),
   }
 }
 
-function placeOf(issue: StandardIssue): Place | undefined {
+function placeOf(issue: SchemaIssue): Place | undefined {
   let place: Place | undefined
   for (const part of issue.path ?? []) {
     const key = typeof part === 'object' ? part.key : part
