@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import { headless } from '@dsh/harness/presets/headless'
 import { CliError } from '../errors.ts'
 import { loadSchema } from '../run/answer-schema.ts'
@@ -40,7 +41,7 @@ async function begin(prompt: string, { args, options, stop, io }: Order): Promis
     const { permission = 'workspace-write', yes, schema: file } = options
     const [ctx, schema, last] = await Promise.all([
       headless({ home, env, permission, yes, files: compositionFiles(home) }),
-      file === undefined ? undefined : loadSchema(cwd, file),
+      file === undefined ? undefined : loadSchema(resolve(cwd, file), stop.signal),
       readLastModel(home),
     ])
     tellRowsThatAreOff(ctx, io)

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -73,11 +74,28 @@ test('a schema that is missing or none is refused before anything is asked', asy
   writeFileSync(join(work, 'text'), 'not json')
   writeFileSync(join(work, 'list'), '[]')
   writeFileSync(join(work, 'ref'), '{"$ref": "https://example.com/other"}')
+  writeFileSync(join(work, 'far'), '{"properties": {"a": {"$ref": "#/nowhere"}}}')
+  writeFileSync(join(work, 'pattern'), '{"items": {"properties": {"a": {"pattern": "("}}}}')
+  writeFileSync(join(work, 'round'), '{"properties": {"a": {"$ref": "#/properties/a"}}}')
+  writeFileSync(join(work, 'type'), '{"properties": {"a": {"type": ["null", "text"]}}}')
+  writeFileSync(join(work, 'draft'), '{"$schema": 7, "required": 5}')
+  writeFileSync(join(work, 'deep'), `{"default": ${'['.repeat(100_000)}${']'.repeat(100_000)}}`)
+  writeFileSync(join(work, 'large'), ' '.repeat(1024 * 1024 + 1))
+  execFileSync('mkfifo', [join(work, 'pipe')])
   const cases: [string, RegExp][] = [
     ['gone', /^error UNREADABLE_SCHEMA: there is no schema ".*\/gone"\n {2}dsh run --schema FILE …\n/m],
     ['text', /^error INVALID_SCHEMA: ".*\/text" is no JSON Schema: it is not JSON: /m],
     ['list', /^error INVALID_SCHEMA: ".*\/list" is no JSON Schema: it is not an object\n/m],
     ['ref', /^error INVALID_SCHEMA: ".*\/ref" is no JSON Schema: Unresolved \$ref /m],
+    ['far', /^error INVALID_SCHEMA: ".*\/far" is no JSON Schema: Unresolved \$ref "#\/nowhere"/m],
+    ['pattern', /^error INVALID_SCHEMA: .*: Invalid regular expression: /m],
+    ['round', /^error INVALID_SCHEMA: .*: it is nested too deeply, or refers to itself without end\n/m],
+    ['type', /^error INVALID_SCHEMA: .*: there is no type "text"\n/m],
+    ['draft', /^error INVALID_SCHEMA: .*: \$required is not iterable\n/m],
+    ['deep', /^error INVALID_SCHEMA: .*: it is nested too deeply, or refers to itself without end\n/m],
+    ['large', /^error UNREADABLE_SCHEMA: the schema ".*\/large" is larger than 1048576 bytes\n/m],
+    ['pipe', /^error INVALID_SCHEMA: .*: it is not JSON: /m],
+    ['.', /^error UNREADABLE_SCHEMA: the schema ".*" cannot be read: EISDIR\n/m],
   ]
   for (const [file, pattern] of cases) {
     const { code, stderr } = await dsh(['run', '--schema', file, say])
@@ -85,6 +103,18 @@ test('a schema that is missing or none is refused before anything is asked', asy
     assert.match(stderr, pattern)
   }
   assert.equal(requests.length, 0)
+})
+
+test('an answer that cannot be checked against its schema ends like one that does not fit', async t => {
+  const { dsh, work, provider } = bench(t)
+  const deep = reply.text(`${'{"a":'.repeat(20_000)}1${'}'.repeat(20_000)}`)
+  await provider({ script: [deep, deep, reply.text('{}')] })
+  writeFileSync(join(work, 'schema'), '{"properties": {"a": {"$ref": "#"}}}')
+  const { code, stdout, stderr } = await dsh(['run', '--schema', 'schema', say])
+  assert.deepEqual([code, stdout], [1, ''])
+  assert.match(stderr, /^error SCHEMA_MISMATCH: .*: - it cannot be checked: it is nested too deeply, /m)
+  const again = await dsh(['run', '-r', sessionIn(stderr), '--schema', 'schema', 'shorter'])
+  assert.deepEqual([again.code, again.stdout], [0, '{}\n'])
 })
 
 test('a prompt from standard input is given back with the refusal', async t => {
