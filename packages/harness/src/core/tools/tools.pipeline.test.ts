@@ -1,71 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { CallId, MessageId } from '@dsh/protocol'
-import type { UserMessage } from '@dsh/protocol'
-import { Context, HarnessError } from '../../kernel/index.ts'
+import { CallId } from '@dsh/protocol'
+import { HarnessError } from '../../kernel/index.ts'
 import { createScope } from '../scope/index.ts'
-import { defineTool, ToolRuntime } from './index.ts'
-import type { ToolDefinition, ToolExecutionInput, ToolExecutionResult, ToolRunContext } from './index.ts'
-
-type Body = (args: unknown, exec: ToolRunContext) => unknown
-
-function setup(body: Body = () => 'done', more: Partial<ToolDefinition> = {}) {
-  const ctx = new Context()
-  void ctx.plugin(ToolRuntime)
-  const calls: string[] = []
-  const definition: ToolDefinition = {
-    name: 'work',
-    description: 'Works',
-    parameters: { type: 'object' },
-    output: {
-      schema: { type: 'string' },
-      render: (_args, value) => [{ type: 'text', text: `[${value as string}]` }],
-      presentationMeta: (_args, value) => ({ shown: value }),
-    },
-    execute: (args, exec) => {
-      calls.push('body')
-      return body(args, exec)
-    },
-    ...more,
-  }
-  ctx.tools.register(definition)
-  const controller = new AbortController()
-  const input = (part: object = {}): ToolExecutionInput =>
-    ({
-      callId: CallId('c1'),
-      name: 'work',
-      arguments: {},
-      signal: controller.signal,
-      ...part,
-    }) as ToolExecutionInput
-  const run = (part: object = {}): Promise<ToolExecutionResult> => ctx.tools.execute(input(part))
-  return { ctx, calls, controller, input, run }
-}
-
-function note(text: string): UserMessage {
-  return {
-    id: MessageId(text),
-    role: 'user',
-    content: [{ type: 'text', text }],
-    source: { kind: 'plugin', plugin: 'test' },
-  }
-}
-
-function textOf(result: ToolExecutionResult): string {
-  return result.content.map(block => (block.type === 'text' ? block.text : block.type)).join('\n')
-}
-
-function codeOf(result: ToolExecutionResult): string | undefined {
-  return result.isError ? result.error.info?.code : undefined
-}
-
-function contextsOf(result: ToolExecutionResult): string[] | undefined {
-  return result.additionalContexts?.map(message => message.id)
-}
+import { bareTool, codeOf, contextsOf, note, textOf } from '../../testing/bare-tool.ts'
+import type { Body } from '../../testing/bare-tool.ts'
+import { defineTool } from './index.ts'
+import type { ToolExecutionResult, ToolRunContext } from './index.ts'
 
 test('the stages come in order, each once', async () => {
-  const { ctx, calls, run } = setup(undefined, {
+  const { ctx, calls, run } = bareTool(undefined, {
     finalizeContent: () => void calls.push('finalizeContent'),
   })
   ctx.on('tools/pre-execute', (_exec, next) => (calls.push('pre-execute'), next()))
@@ -88,7 +33,7 @@ test('the stages come in order, each once', async () => {
 test('listeners and the body are given one frozen copy of the arguments', async () => {
   const given = { path: 'a', list: [1] }
   const seen: unknown[] = []
-  const { ctx, run } = setup(args => (seen.push(args), 'done'))
+  const { ctx, run } = bareTool(args => (seen.push(args), 'done'))
   ctx.on('tools/pre-execute', (exec, next) => (seen.push(exec.arguments), next()))
   const running = run({ arguments: given })
   given.list.push(2)
@@ -100,7 +45,7 @@ test('listeners and the body are given one frozen copy of the arguments', async 
 
 test('no arguments are an empty object', async () => {
   const seen: unknown[] = []
-  const { run } = setup(args => (seen.push(args), 'done'))
+  const { run } = bareTool(args => (seen.push(args), 'done'))
   await run({ arguments: undefined })
   await run({ arguments: {} })
   assert.deepEqual(seen, [{}, {}])
@@ -108,7 +53,7 @@ test('no arguments are an empty object', async () => {
 
 test('a call is its own root unless it says otherwise, and has a token of its own', async () => {
   const seen: ToolRunContext[] = []
-  const { run } = setup((_args, exec) => (seen.push(exec), 'done'))
+  const { run } = bareTool((_args, exec) => (seen.push(exec), 'done'))
   await run()
   await run({ rootCallId: CallId('root') })
   assert.deepEqual(
@@ -120,7 +65,7 @@ test('a call is its own root unless it says otherwise, and has a token of its ow
 })
 
 test('arguments that JSON does not keep fail the call before anyone is asked', async () => {
-  const { ctx, calls, run } = setup()
+  const { ctx, calls, run } = bareTool()
   ctx.on('tools/pre-execute', (_exec, next) => (calls.push('pre-execute'), next()))
   ctx.on('tools/post-execute', (_exec, _result, next) => (calls.push('post-execute'), next()))
   const result = await run({ arguments: { a: NaN } })
@@ -130,7 +75,7 @@ test('arguments that JSON does not keep fail the call before anyone is asked', a
 })
 
 test('a caller who already gave up gets an abort, and nobody is asked', async () => {
-  const { ctx, calls, controller, run } = setup()
+  const { ctx, calls, controller, run } = bareTool()
   ctx.on('tools/post-execute', (_exec, _result, next) => (calls.push('post-execute'), next()))
   controller.abort()
   const result = await run()
@@ -144,7 +89,7 @@ test('a caller who already gave up gets an abort, and nobody is asked', async ()
 })
 
 test('a denial keeps guards, wrappers and body from running, and is told like any result', async () => {
-  const { ctx, calls, run } = setup()
+  const { ctx, calls, run } = bareTool()
   ctx.on('tools/pre-execute', async () => ({ kind: 'deny', reason: 'not today' }))
   ctx.tools.guard(() => void calls.push('guard'))
   ctx.on('tools/execute', (_exec, next) => (calls.push('execute'), next()))
@@ -159,16 +104,16 @@ test('a denial keeps guards, wrappers and body from running, and is told like an
 })
 
 test('a denial or block without a reason says that policy said no', async () => {
-  const { ctx, run } = setup()
+  const { ctx, run } = bareTool()
   ctx.on('tools/post-execute', (async () => ({ kind: 'block' })) as never)
   assert.equal(textOf(await run()), 'blocked by policy')
-  const { ctx: other, run: runOther } = setup()
+  const { ctx: other, run: runOther } = bareTool()
   other.on('tools/pre-execute', (async () => ({ kind: 'deny' })) as never)
   assert.equal(textOf(await runOther()), 'Error: denied by policy')
 })
 
 test('no order of listeners turns the denial of a guard into permission', async () => {
-  const { ctx, calls, run } = setup()
+  const { ctx, calls, run } = bareTool()
   ctx.tools.guard(() => undefined)
   ctx.tools.guard(({ name }) => `${name} is closed`)
   ctx.tools.guard(() => 'never asked')
@@ -178,7 +123,7 @@ test('no order of listeners turns the denial of a guard into permission', async 
 })
 
 test('a guard of a scope concerns that scope alone, after those of everybody', async () => {
-  const { ctx, run } = setup()
+  const { ctx, run } = bareTool()
   const [parent, child, other] = [{}, {}, {}]
   const order: string[] = []
   createScope(ctx, child, { parent }).ctx.tools.guard(() => (order.push('child'), 'no'))
@@ -191,7 +136,7 @@ test('a guard of a scope concerns that scope alone, after those of everybody', a
 })
 
 test('a guard that breaks, or gives no clear answer, refuses', async () => {
-  const { ctx, calls, run } = setup()
+  const { ctx, calls, run } = bareTool()
   const undo = ctx.tools.guard(() => {
     throw new HarnessError('POLICY_BROKEN', 'cannot tell')
   })
@@ -207,7 +152,7 @@ test('a guard that breaks, or gives no clear answer, refuses', async () => {
 })
 
 test('a pre-execute listener that breaks, or decides nothing, refuses', async () => {
-  const { ctx, calls, run } = setup()
+  const { ctx, calls, run } = bareTool()
   const stop = ctx.on('tools/pre-execute', () => {
     throw new Error('policy file unreadable')
   })
@@ -219,7 +164,7 @@ test('a pre-execute listener that breaks, or decides nothing, refuses', async ()
 })
 
 test('listeners of a scope judge the calls of that scope', async () => {
-  const { ctx, run } = setup()
+  const { ctx, run } = bareTool()
   const agent = {}
   createScope(ctx, agent).ctx.on('tools/pre-execute', async () => ({ kind: 'deny', reason: 'mine' }))
   assert.equal(textOf(await run({ agent })), 'Error: mine')
@@ -227,7 +172,7 @@ test('listeners of a scope judge the calls of that scope', async () => {
 })
 
 test('a tool that is not there is an error that names what is near', async () => {
-  const { run } = setup()
+  const { run } = bareTool()
   const result = await run({ name: 'functions.Work' })
   assert.deepEqual(result, {
     isError: true,
@@ -240,7 +185,7 @@ test('a tool that is not there is an error that names what is near', async () =>
 })
 
 test('a tool that goes while policy is asked is unknown, and one that is replaced runs anew', async () => {
-  const { ctx, input } = setup()
+  const { ctx, input } = bareTool()
   const undo = ctx.tools.register(
     defineTool({ name: 'x', description: '', parameters: {}, execute: () => 'old' }),
   )
@@ -262,7 +207,7 @@ test('what a body throws is a result: ours with name and code, others with their
     }
   }
   const thrown = async (error: unknown): Promise<unknown> => {
-    const result = await setup(() => {
+    const result = await bareTool(() => {
       throw error
     }).run()
     return result.isError && result.error
@@ -292,7 +237,7 @@ test('a throw that resists being read is still a result', async () => {
     Object.create(null) as object,
   ]
   for (const error of hostile) {
-    const result = await setup(() => {
+    const result = await bareTool(() => {
       throw error
     }).run()
     assert.equal(textOf(result), 'Error: <unprintable thrown value>')
@@ -312,7 +257,7 @@ test('a body may reject, throw or fail in any other form, and callers see one fo
     () => ({ then: (_: unknown, reject: (error: Error) => void) => reject(error) }),
   ]
   for (const body of bodies) {
-    assert.deepEqual(await setup(body).run(), {
+    assert.deepEqual(await bareTool(body).run(), {
       isError: true,
       error: { message: 'same' },
       content: [{ type: 'text', text: 'Error: same' }],
@@ -322,7 +267,7 @@ test('a body may reject, throw or fail in any other form, and callers see one fo
 
 test('a wrapper may put its own signal in, and the body hears both', async () => {
   const reasons: unknown[] = []
-  const { ctx, controller, run } = setup(
+  const { ctx, controller, run } = bareTool(
     (_args, exec) =>
       new Promise(resolve => {
         exec.signal.addEventListener('abort', () => (reasons.push(exec.signal.reason), resolve('stopped')))
@@ -347,7 +292,7 @@ test('a wrapper may put its own signal in, and the body hears both', async () =>
 })
 
 test('the signals hold no listener of the pipeline once the body is over', async () => {
-  const { ctx, input } = setup()
+  const { ctx, input } = bareTool()
   const own = new AbortController()
   ctx.on('tools/execute', (exec, next) => {
     exec.signal = own.signal
@@ -368,7 +313,7 @@ test('the signals hold no listener of the pipeline once the body is over', async
 
 test('a body that ignores the signal is awaited, and its success is an abort', async () => {
   const gate = Promise.withResolvers<string>()
-  const { controller, run } = setup(() => gate.promise)
+  const { controller, run } = bareTool(() => gate.promise)
   let settled = false
   const running = run().finally(() => (settled = true))
   await new Promise(setImmediate)
@@ -386,7 +331,7 @@ test('a body that fails on its own while it is aborted keeps its error; one that
     errorOf: (signal: AbortSignal) => unknown,
     reason?: unknown,
   ): Promise<ToolExecutionResult> => {
-    const { controller, run } = setup(async (_args, exec) => {
+    const { controller, run } = bareTool(async (_args, exec) => {
       controller.abort(reason)
       throw errorOf(exec.signal)
     })
@@ -399,7 +344,7 @@ test('a body that fails on its own while it is aborted keeps its error; one that
 })
 
 test('an abort while policy is asked keeps the body from running', async () => {
-  const { ctx, calls, controller, run } = setup()
+  const { ctx, calls, controller, run } = bareTool()
   ctx.on('tools/pre-execute', async (_exec, next) => {
     controller.abort()
     return next()
@@ -410,7 +355,7 @@ test('an abort while policy is asked keeps the body from running', async () => {
 })
 
 test('an abort that makes a policy break is an abort', async () => {
-  const { ctx, calls, controller, run } = setup()
+  const { ctx, calls, controller, run } = bareTool()
   ctx.on('tools/pre-execute', async exec => {
     controller.abort()
     exec.signal.throwIfAborted()
@@ -421,7 +366,7 @@ test('an abort that makes a policy break is an abort', async () => {
 })
 
 test('an abort inside a wrapper keeps the body from running', async () => {
-  const { ctx, calls, controller, run } = setup()
+  const { ctx, calls, controller, run } = bareTool()
   ctx.on('tools/execute', async (_exec, next) => {
     controller.abort()
     return next()
@@ -431,7 +376,7 @@ test('an abort inside a wrapper keeps the body from running', async () => {
 })
 
 test('an abort while the result is judged turns success into abort and keeps the contexts', async () => {
-  const { ctx, controller, run } = setup((_args, exec) => (exec.deferContext(note('kept')), 'done'))
+  const { ctx, controller, run } = bareTool((_args, exec) => (exec.deferContext(note('kept')), 'done'))
   ctx.on('tools/post-execute', async (_exec, _result, next) => {
     controller.abort()
     return next()
@@ -442,7 +387,7 @@ test('an abort while the result is judged turns success into abort and keeps the
 })
 
 test('a wrapper that throws has the last word', async () => {
-  const { ctx, calls, run } = setup()
+  const { ctx, calls, run } = bareTool()
   ctx.on('tools/execute', async (_exec, next) => {
     await next()
     throw new HarnessError('WRAPPED', 'wrapper broke')
@@ -455,7 +400,7 @@ test('a wrapper that throws has the last word', async () => {
 
 test('what a body throws reaches the wrapper as a result, which may try again', async () => {
   let attempt = 0
-  const { ctx, run } = setup((_args, exec) => {
+  const { ctx, run } = bareTool((_args, exec) => {
     exec.deferContext(note(`attempt ${++attempt}`))
     if (attempt === 1) {
       exec.concludeTurn()
@@ -475,7 +420,7 @@ test('what a body throws reaches the wrapper as a result, which may try again', 
 })
 
 test('a success that a wrapper made up has to fit the declaration, and is rendered by the tool', async () => {
-  const { ctx, calls, run } = setup()
+  const { ctx, calls, run } = bareTool()
   let made: ToolExecutionResult = {
     isError: false,
     value: 'cached',
@@ -497,7 +442,7 @@ test('a success that a wrapper made up has to fit the declaration, and is render
 })
 
 test('a failure that a wrapper made up is kept as it is', async () => {
-  const { ctx, run } = setup()
+  const { ctx, run } = bareTool()
   const made: ToolExecutionResult = {
     isError: true,
     error: { message: 'late', info: { name: 'ToolTimeoutError', code: 'TOOL_TIMEOUT' } },
@@ -509,13 +454,13 @@ test('a failure that a wrapper made up is kept as it is', async () => {
 })
 
 test('a wrapper that gives nothing is an error', async () => {
-  const { ctx, run } = setup()
+  const { ctx, run } = bareTool()
   ctx.on('tools/execute', (async () => undefined) as never)
   assert.equal(textOf(await run()), 'Error: a tools/execute listener gave no result')
 })
 
 test('a call never rejects, whatever it is given', async () => {
-  const { ctx } = setup()
+  const { ctx } = bareTool()
   const trap = new Proxy(
     {},
     {
@@ -533,7 +478,7 @@ test('a call never rejects, whatever it is given', async () => {
 })
 
 test('a stage runs once, however often it is asked for, and none is skipped', async () => {
-  const { ctx, calls, input } = setup()
+  const { ctx, calls, input } = bareTool()
   ctx.on('tools/pre-execute', (_exec, next) => (calls.push('pre-execute'), next()))
   const call = ctx.tools.open(input())
   await Promise.all([call.dispatch(), call.prepare(), call.dispatch()])
@@ -543,7 +488,7 @@ test('a stage runs once, however often it is asked for, and none is skipped', as
 })
 
 test('a call that is finished without a dispatch has not started', async () => {
-  const { ctx, calls, controller, input } = setup()
+  const { ctx, calls, controller, input } = bareTool()
   const idle = ctx.tools.open(input())
   await idle.prepare()
   const result = await idle.finish()
@@ -559,7 +504,7 @@ test('a call that is finished without a dispatch has not started', async () => {
 
 test('a listener cannot change what was called, and after the end not the signal either', async () => {
   const seen: unknown[] = []
-  const { ctx, run } = setup(args => (seen.push(args), 'done'))
+  const { ctx, run } = bareTool(args => (seen.push(args), 'done'))
   let kept: { signal: AbortSignal } | undefined
   ctx.on('tools/pre-execute', (exec, next) => {
     for (const key of ['name', 'arguments', 'callId', 'token']) {
@@ -574,7 +519,7 @@ test('a listener cannot change what was called, and after the end not the signal
 })
 
 test('an abort between the stages runs no wrapper', async () => {
-  const { ctx, calls, controller, input } = setup()
+  const { ctx, calls, controller, input } = bareTool()
   ctx.on('tools/execute', (_exec, next) => (calls.push('execute'), next()))
   const call = ctx.tools.open(input())
   await call.prepare()
@@ -586,7 +531,7 @@ test('an abort between the stages runs no wrapper', async () => {
 
 test('a wrapper that tries twice may keep the first result, with what came along', async () => {
   let attempt = 0
-  const { ctx, run } = setup((_args, exec) => {
+  const { ctx, run } = bareTool((_args, exec) => {
     exec.deferContext(note(`attempt ${++attempt}`))
     return `result ${attempt}`
   })
@@ -606,7 +551,7 @@ test('whatever listeners do, a call ends once, well-formed, and not against a de
   const body = fc.constantFrom('value', 'throw', 'invalid', 'abort', 'conclude')
   await fc.assert(
     fc.asyncProperty(pre, around, post, body, fc.boolean(), async (before, wrap, after, inner, guarded) => {
-      const { ctx, calls, controller, run } = setup((_args, exec) => {
+      const { ctx, calls, controller, run } = bareTool((_args, exec) => {
         exec.deferContext(note('deferred'))
         if (inner === 'throw') throw new Error('body')
         if (inner === 'abort') controller.abort()

@@ -1,69 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { CallId, MessageId } from '@dsh/protocol'
 import type { UserMessage } from '@dsh/protocol'
-import { Context } from '../../kernel/index.ts'
-import { defineTool, ToolRuntime } from './index.ts'
-import type { ToolDefinition, ToolExecutionInput, ToolExecutionResult, ToolRunContext } from './index.ts'
-
-type Body = (args: unknown, exec: ToolRunContext) => unknown
-
-function setup(body: Body = () => 'done', more: Partial<ToolDefinition> = {}) {
-  const ctx = new Context()
-  void ctx.plugin(ToolRuntime)
-  const calls: string[] = []
-  const definition: ToolDefinition = {
-    name: 'work',
-    description: 'Works',
-    parameters: { type: 'object' },
-    output: {
-      schema: { type: 'string' },
-      render: (_args, value) => [{ type: 'text', text: `[${value as string}]` }],
-      presentationMeta: (_args, value) => ({ shown: value }),
-    },
-    execute: (args, exec) => {
-      calls.push('body')
-      return body(args, exec)
-    },
-    ...more,
-  }
-  ctx.tools.register(definition)
-  const controller = new AbortController()
-  const input = (part: object = {}): ToolExecutionInput =>
-    ({
-      callId: CallId('c1'),
-      name: 'work',
-      arguments: {},
-      signal: controller.signal,
-      ...part,
-    }) as ToolExecutionInput
-  const run = (part: object = {}): Promise<ToolExecutionResult> => ctx.tools.execute(input(part))
-  return { ctx, calls, controller, input, run }
-}
-
-function note(text: string): UserMessage {
-  return {
-    id: MessageId(text),
-    role: 'user',
-    content: [{ type: 'text', text }],
-    source: { kind: 'plugin', plugin: 'test' },
-  }
-}
-
-function textOf(result: ToolExecutionResult): string {
-  return result.content.map(block => (block.type === 'text' ? block.text : block.type)).join('\n')
-}
-
-function codeOf(result: ToolExecutionResult): string | undefined {
-  return result.isError ? result.error.info?.code : undefined
-}
-
-function contextsOf(result: ToolExecutionResult): string[] | undefined {
-  return result.additionalContexts?.map(message => message.id)
-}
+import { bareTool, codeOf, contextsOf, note, textOf } from '../../testing/bare-tool.ts'
+import type { Body } from '../../testing/bare-tool.ts'
+import { defineTool } from './index.ts'
+import type { ToolExecutionResult, ToolRunContext } from './index.ts'
 
 test('a value becomes what the model reads and what surfaces are given', async () => {
-  const { run } = setup()
+  const { run } = bareTool()
   assert.deepEqual(await run(), {
     isError: false,
     value: 'done',
@@ -73,13 +17,13 @@ test('a value becomes what the model reads and what surfaces are given', async (
 })
 
 test('what surfaces are given is not made for nested calls', async () => {
-  const { run } = setup()
+  const { run } = bareTool()
   assert.equal((await run({ parent: Symbol('outer') })).meta, undefined)
 })
 
 test('a value outside of the declaration, or outside of JSON, is an invalid output', async () => {
   const output = async (value: unknown): Promise<string> => {
-    const result = await setup(() => value).run()
+    const result = await bareTool(() => value).run()
     assert.equal(codeOf(result), 'INVALID_TOOL_OUTPUT')
     return textOf(result)
   }
@@ -94,7 +38,7 @@ test('a value outside of the declaration, or outside of JSON, is an invalid outp
 test('a render that throws, or gives no content, is an invalid output', async () => {
   const { output } = defineTool({ name: 'x', description: '', parameters: {}, execute: () => '' })
   const broken = async (part: object): Promise<string> => {
-    const result = await setup(undefined, { output: { ...output, ...part } }).run()
+    const result = await bareTool(undefined, { output: { ...output, ...part } }).run()
     assert.equal(codeOf(result), 'INVALID_TOOL_OUTPUT')
     return textOf(result)
   }
@@ -110,16 +54,16 @@ test('a render that throws, or gives no content, is an invalid output', async ()
 })
 
 test('half characters are replaced in what a model reads', async () => {
-  const { run } = setup(() => 'a\ud800b')
+  const { run } = bareTool(() => 'a\ud800b')
   assert.equal(textOf(await run()), '[a\ufffdb]')
-  const { run: fail } = setup(() => {
+  const { run: fail } = bareTool(() => {
     throw new Error('\udc00')
   })
   assert.equal(textOf(await fail()), 'Error: \ufffd')
 })
 
 test('contexts come from the tool first, then from wrappers, then from judges', async () => {
-  const { ctx, run } = setup((_args, exec) => {
+  const { ctx, run } = bareTool((_args, exec) => {
     exec.deferContext(note('tool 1'))
     exec.deferContext(note('tool 2'))
     return 'done'
@@ -133,13 +77,13 @@ test('contexts come from the tool first, then from wrappers, then from judges', 
 })
 
 test('a context that is no user message fails the body', async () => {
-  const { run } = setup((_args, exec) => (exec.deferContext({} as UserMessage), 'done'))
+  const { run } = bareTool((_args, exec) => (exec.deferContext({} as UserMessage), 'done'))
   assert.equal(textOf(await run()), 'Error: the context is not a user message')
 })
 
 test('what a body asks for after its end is reported and changes nothing', async () => {
   let late: ToolRunContext | undefined
-  const { ctx, run } = setup((_args, exec) => ((late = exec), 'done'))
+  const { ctx, run } = bareTool((_args, exec) => ((late = exec), 'done'))
   const errors: unknown[] = []
   ctx.on('internal/error', error => void errors.push(error))
   const result = await run()
@@ -153,7 +97,7 @@ test('what a body asks for after its end is reported and changes nothing', async
 })
 
 test('a success may conclude the turn, a failure never does', async () => {
-  const { ctx, run } = setup((_args, exec) => (exec.concludeTurn(), 'done'))
+  const { ctx, run } = bareTool((_args, exec) => (exec.concludeTurn(), 'done'))
   const result = await run()
   assert.equal(!result.isError && result.concludesTurn, true)
   ctx.on('tools/post-execute', async () => ({ kind: 'block', feedback: 'no' }))
@@ -161,7 +105,7 @@ test('a success may conclude the turn, a failure never does', async () => {
 })
 
 test('a judge who replaces the content leaves value and meta', async () => {
-  const { ctx, run } = setup()
+  const { ctx, run } = bareTool()
   ctx.on('tools/post-execute', async () => ({ kind: 'accept', content: [{ type: 'text', text: 'short' }] }))
   assert.deepEqual(await run(), {
     isError: false,
@@ -172,7 +116,7 @@ test('a judge who replaces the content leaves value and meta', async () => {
 })
 
 test('a judge who replaces the value has content and meta made anew', async () => {
-  const { ctx, run } = setup((_args, exec) => (exec.concludeTurn(), 'done'))
+  const { ctx, run } = bareTool((_args, exec) => (exec.concludeTurn(), 'done'))
   let value: unknown = 'other'
   ctx.on('tools/post-execute', async () => ({ kind: 'accept', value }) as never)
   assert.deepEqual(await run(), {
@@ -187,7 +131,7 @@ test('a judge who replaces the value has content and meta made anew', async () =
 })
 
 test('a judge who blocks takes the value and the contexts of the tool away', async () => {
-  const { ctx, run } = setup((_args, exec) => (exec.deferContext(note('tool')), 'done'))
+  const { ctx, run } = bareTool((_args, exec) => (exec.deferContext(note('tool')), 'done'))
   ctx.on('tools/post-execute', async () => ({
     kind: 'block',
     feedback: 'run the tests first',
@@ -204,7 +148,7 @@ test('a judge who blocks takes the value and the contexts of the tool away', asy
 
 test('a judgement that contradicts itself or the result is an error', async () => {
   const judged = async (decision: unknown, body?: Body): Promise<string> => {
-    const { ctx, run } = setup(body)
+    const { ctx, run } = bareTool(body)
     ctx.on('tools/post-execute', (async () => decision) as never)
     return textOf(await run())
   }
@@ -227,7 +171,7 @@ test('a judgement that contradicts itself or the result is an error', async () =
 })
 
 test('a value for a tool that is gone is an error', async () => {
-  const { ctx, input } = setup()
+  const { ctx, input } = bareTool()
   const undo = ctx.tools.register(
     defineTool({ name: 'x', description: '', parameters: {}, execute: () => 'old' }),
   )
@@ -241,7 +185,7 @@ test('a value for a tool that is gone is an error', async () => {
 
 test('the final content is bounded once, whatever happened before', async () => {
   const seen: string[] = []
-  const { ctx, controller, run } = setup(undefined, {
+  const { ctx, controller, run } = bareTool(undefined, {
     finalizeContent: (_exec, result) => {
       seen.push(textOf(result))
       return [{ type: 'text', text: 'bounded' }]
@@ -266,7 +210,7 @@ test('the final content is bounded once, whatever happened before', async () => 
 
 test('a bound that breaks is an error, and is not asked again', async () => {
   let asked = 0
-  const { run } = setup(undefined, {
+  const { run } = bareTool(undefined, {
     finalizeContent: () => {
       asked++
       throw new Error('cannot bound')
@@ -277,7 +221,7 @@ test('a bound that breaks is an error, and is not asked again', async () => {
 })
 
 test('the bound of the tool that was asked for applies, also when it is gone', async () => {
-  const { ctx, input } = setup()
+  const { ctx, input } = bareTool()
   const undo = ctx.tools.register({
     ...defineTool({ name: 'x', description: '', parameters: {}, execute: () => 'x' }),
     finalizeContent: () => [{ type: 'text', text: 'bounded' }],
@@ -291,7 +235,7 @@ test('the bound of the tool that was asked for applies, also when it is gone', a
 })
 
 test('every call is told exactly once, frozen, as the result that is returned', async () => {
-  const { ctx, controller, run } = setup()
+  const { ctx, controller, run } = bareTool()
   const told: [frozen: boolean, result: ToolExecutionResult][] = []
   ctx.on('tools/result', () => {
     throw new Error('contained')
@@ -310,7 +254,7 @@ test('every call is told exactly once, frozen, as the result that is returned', 
 })
 
 test('a refused dispatch of the result event does not reject the call', async () => {
-  const { ctx, run } = setup()
+  const { ctx, run } = bareTool()
   ctx.on('internal/dispatch', (_mode, name) => {
     if (name === 'tools/result') throw new Error('refused')
   })
