@@ -1,31 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Context } from '../../kernel/index.ts'
-import { ScriptedAdapter, text } from '../../plugins/llm-scripted/index.ts'
-import type { ScriptedModelInfo } from '../../plugins/llm-scripted/index.ts'
-import { LlmRuntime } from './index.ts'
+import { bareLlm, says } from '../../testing/bare-llm.ts'
 import type { LlmAdapter, LlmResolvedModelInfo } from './index.ts'
-
-/** An adapter that always says `name`. */
-function says(name: string, info: ScriptedModelInfo = {}): ScriptedAdapter {
-  return new ScriptedAdapter(
-    Array.from({ length: 4 }, () => text(name)),
-    info,
-  )
-}
-
-async function setup() {
-  const ctx = new Context()
-  await ctx.plugin(LlmRuntime)
-  return { ctx, llm: ctx.llm }
-}
 
 const listing = (models: unknown): LlmAdapter =>
   Object.assign(says('one'), { listModels: () => models as readonly LlmResolvedModelInfo[] })
 const model = { provider: 'a', id: 'm', name: 'M' }
 
 test('a catalog is checked and detached', async () => {
-  const { llm } = await setup()
+  const { llm } = await bareLlm()
   const given = { ...model, inputModalities: ['text'] as const, unknown: 1 }
   llm.registerAdapter(['a'], listing([given]))
   const [listed] = await llm.listModels('a')
@@ -35,7 +18,7 @@ test('a catalog is checked and detached', async () => {
 })
 
 test('a catalog with a model twice is refused, and one of an unknown provider is not there', async () => {
-  const { llm } = await setup()
+  const { llm } = await bareLlm()
   llm.registerAdapter(['a'], listing([model, model]))
   llm.registerAdapter(['b'], listing('m'))
   llm.registerAdapter(['c'], { stream: () => {} } as unknown as LlmAdapter)
@@ -62,7 +45,7 @@ test('what an adapter says of a model must fit the route and itself', async () =
     [{ reasoning: { efforts, defaultEffort: 'high' } }, 'INVALID_MODEL_REASONING'],
   ]
   for (const [info, code] of bad) {
-    const { llm } = await setup()
+    const { llm } = await bareLlm()
     const resolveModel = () =>
       Promise.resolve({ provider: 'a', id: 'm', name: 'M', ...info } as LlmResolvedModelInfo)
     llm.registerAdapter(['a'], Object.assign(says('one'), { resolveModel }))
@@ -71,7 +54,7 @@ test('what an adapter says of a model must fit the route and itself', async () =
 })
 
 test('an adapter that has nothing but a stream knows its models by name', async () => {
-  const { llm } = await setup()
+  const { llm } = await bareLlm()
   llm.registerAdapter(['a'], {
     stream: says('bare').stream,
     asked: [],

@@ -1,34 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { StreamChunk } from '@dsh/protocol'
-import { Context } from '../../kernel/index.ts'
-import { ScriptedAdapter, text } from '../../plugins/llm-scripted/index.ts'
-import type { ScriptedModelInfo } from '../../plugins/llm-scripted/index.ts'
-import { LlmRuntime, resolveRetryPolicy } from './index.ts'
+import { answerOf, bareLlm, says } from '../../testing/bare-llm.ts'
+import { resolveRetryPolicy } from './index.ts'
 import type { AdapterCall } from './index.ts'
-
-/** An adapter that always says `name`. */
-function says(name: string, info: ScriptedModelInfo = {}): ScriptedAdapter {
-  return new ScriptedAdapter(
-    Array.from({ length: 4 }, () => text(name)),
-    info,
-  )
-}
-
-async function setup() {
-  const ctx = new Context()
-  await ctx.plugin(LlmRuntime)
-  return { ctx, llm: ctx.llm }
-}
-
-async function answer(stream: AsyncIterable<StreamChunk>): Promise<string> {
-  let said = ''
-  for await (const chunk of stream) {
-    if (chunk.type === 'text-delta') said += chunk.text
-    if (chunk.type === 'finish' && chunk.reason.kind === 'error') said += chunk.reason.failure.code
-  }
-  return said
-}
 
 const request = { provider: 'a', model: 'm', messages: [] } as const
 
@@ -41,7 +15,7 @@ const reasoning = {
 }
 
 test('a prepared call has the defaults of its model filled in, and says which', async () => {
-  const { llm } = await setup()
+  const { llm } = await bareLlm()
   const info = {
     reasoning,
     defaultMaxTokens: 100,
@@ -81,7 +55,7 @@ test('a prepared call has the defaults of its model filled in, and says which', 
 })
 
 test('a prepared call refuses an effort that the model does not list, and never puts it right', async () => {
-  const { llm } = await setup()
+  const { llm } = await bareLlm()
   llm.registerAdapter(['a'], says('one', { reasoning }))
   llm.registerAdapter(['b'], says('two'))
   await assert.rejects(llm.prepareCall({ provider: 'a', model: 'm', reasoningEffort: 'max' }), {
@@ -95,7 +69,7 @@ test('a prepared call refuses an effort that the model does not list, and never 
 })
 
 test('a prepared call refuses a config that no log could hold', async () => {
-  const { llm } = await setup()
+  const { llm } = await bareLlm()
   llm.registerAdapter(['a'], says('one'))
   const bad = [{ model: '' }, { temperature: NaN }, { maxTokens: 0 }, { stop: [1] }, { reasoningEffort: 1 }]
   for (const field of bad) {
@@ -106,19 +80,19 @@ test('a prepared call refuses a config that no log could hold', async () => {
 })
 
 test('a prepared call keeps the adapter and the policy of its moment, whatever replaces them', async () => {
-  const { llm } = await setup()
+  const { llm } = await bareLlm()
   const first = Object.assign(says('one'), { providerRetryPolicy: () => ({ maxRetries: 1 }) })
   const registration = llm.registerAdapter(['a'], first)
   const prepared = await llm.prepareCall({ provider: 'a', model: 'm' })
   registration()
   llm.registerAdapter(['a'], says('two'))
   assert.deepEqual(prepared.retryPolicy, resolveRetryPolicy({ maxRetries: 1 }))
-  assert.equal(await answer(prepared.stream(request)), 'one')
-  assert.equal(await answer((await llm.prepareCall({ provider: 'a', model: 'm' })).stream(request)), 'two')
+  assert.equal(await answerOf(prepared.stream(request)), 'one')
+  assert.equal(await answerOf((await llm.prepareCall({ provider: 'a', model: 'm' })).stream(request)), 'two')
 })
 
 test('a prepared call is sent once, and only as it was prepared', async () => {
-  const { llm } = await setup()
+  const { llm } = await bareLlm()
   const adapter = says('one')
   llm.registerAdapter(['a'], adapter)
   const drifted = [
@@ -132,13 +106,13 @@ test('a prepared call is sent once, and only as it was prepared', async () => {
   for (const change of drifted) {
     assert.throws(() => prepared.stream({ ...request, ...change }), { code: 'INVALID_PREPARED_CALL' })
   }
-  assert.equal(await answer(prepared.stream(request)), 'one')
+  assert.equal(await answerOf(prepared.stream(request)), 'one')
   assert.throws(() => prepared.stream(request), { code: 'INVALID_PREPARED_CALL' })
   assert.equal(adapter.requests.length, 1)
 })
 
 test('a prepared call whose request a listener changes is a failed request', async () => {
-  const { ctx, llm } = await setup()
+  const { ctx, llm } = await bareLlm()
   const adapter = says('one')
   llm.registerAdapter(['a'], adapter)
   ctx.on('llm/stream', (options, next) => {
@@ -146,23 +120,26 @@ test('a prepared call whose request a listener changes is a failed request', asy
     return next()
   })
   const prepared = await llm.prepareCall({ provider: 'a', model: 'm' })
-  assert.equal(await answer(prepared.stream({ ...request })), 'INVALID_PREPARED_CALL')
+  assert.equal(await answerOf(prepared.stream({ ...request })), 'INVALID_PREPARED_CALL')
   assert.equal(adapter.requests.length, 0)
 })
 
 test('a prepared call goes the way its adapter bound it to', async () => {
-  const { llm } = await setup()
+  const { llm } = await bareLlm()
   const bound: AdapterCall = {
     model: { provider: 'a', id: 'm', name: 'Bound' },
     stream: options => says('bound').stream(options),
   }
   llm.registerAdapter(['a'], Object.assign(says('one'), { prepareCall: () => Promise.resolve(bound) }))
   assert.equal((await llm.resolveModelInfo('a', 'm')).name, 'Bound')
-  assert.equal(await answer((await llm.prepareCall({ provider: 'a', model: 'm' })).stream(request)), 'bound')
+  assert.equal(
+    await answerOf((await llm.prepareCall({ provider: 'a', model: 'm' })).stream(request)),
+    'bound',
+  )
 })
 
 test('preparing rejects with the failure of the adapter in one form, and with the caller’s reason once aborted', async () => {
-  const { llm } = await setup()
+  const { llm } = await bareLlm()
   const thrown: unknown = { message: 'no catalog' }
   const failing = Object.assign(says('one'), { resolveModel: () => Promise.reject(thrown) })
   llm.registerAdapter(['a'], failing)

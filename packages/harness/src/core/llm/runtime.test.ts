@@ -1,38 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { StreamChunk } from '@dsh/protocol'
-import { Context } from '../../kernel/index.ts'
-import { ScriptedAdapter, text } from '../../plugins/llm-scripted/index.ts'
-import type { ScriptedModelInfo } from '../../plugins/llm-scripted/index.ts'
-import { LlmRuntime, resolveRetryPolicy } from './index.ts'
+import { answerOf, bareLlm, says } from '../../testing/bare-llm.ts'
+import { resolveRetryPolicy } from './index.ts'
 import type { LlmAdapter, LlmProviderInfo, RetryPolicySettings } from './index.ts'
 
-/** An adapter that always says `name`. */
-function says(name: string, info: ScriptedModelInfo = {}): ScriptedAdapter {
-  return new ScriptedAdapter(
-    Array.from({ length: 4 }, () => text(name)),
-    info,
-  )
-}
-
 async function setup() {
-  const ctx = new Context()
-  await ctx.plugin(LlmRuntime)
+  const { ctx, llm } = await bareLlm()
   let updates = 0
   ctx.on('llm/adapters-updated', () => {
     updates++
   })
-  const providers = (): readonly string[] => ctx.llm.listProviders().map(provider => provider.id)
-  return { ctx, llm: ctx.llm, providers, updates: () => updates }
-}
-
-async function answer(stream: AsyncIterable<StreamChunk>): Promise<string> {
-  let said = ''
-  for await (const chunk of stream) {
-    if (chunk.type === 'text-delta') said += chunk.text
-    if (chunk.type === 'finish' && chunk.reason.kind === 'error') said += chunk.reason.failure.code
-  }
-  return said
+  const providers = (): readonly string[] => llm.listProviders().map(provider => provider.id)
+  return { ctx, llm, providers, updates: () => updates }
 }
 
 const request = { provider: 'a', model: 'm', messages: [] } as const
@@ -90,7 +69,7 @@ test('taking an adapter away leaves a later one of the same provider alone', asy
   llm.registerAdapter(['a'], says('two'))
   first()
   assert.deepEqual(providers(), ['a'])
-  assert.equal(await answer(llm.stream(request)), 'two')
+  assert.equal(await answerOf(llm.stream(request)), 'two')
 })
 
 test('providers named like object members are ordinary', async () => {
