@@ -3,6 +3,7 @@ import { dirname, join, resolve, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { _default, int, maximum, minLength, positive, prefault, strictObject, string } from 'zod/mini'
 import type { input } from 'zod/mini'
+import { KeyedLocks } from '../../kernel/index.ts'
 import type { Context, PluginObject } from '../../kernel/index.ts'
 import { readdir } from './calls.ts'
 import { decodeStream, decodeText, encodeText } from './decode.ts'
@@ -12,7 +13,6 @@ import { FsError } from './errors.ts'
 import { hasCode, throwIfAborted, toFsError } from './failure.ts'
 import { identify, infoOf, lookAt, lookAtLink, versionOf } from './identity.ts'
 import { withLineFeeds } from './lines.ts'
-import { KeyedLocks } from './locks.ts'
 import { hashBytes, hashFile, readPieces, readWhole } from './read-file.ts'
 import type {
   FileSystem,
@@ -50,7 +50,7 @@ const parallelLooks = 32
 export class LocalFs implements FileSystem {
   readonly #cwd: string
   readonly #maxBasis: number
-  readonly #locks = new KeyedLocks()
+  readonly #locks = new KeyedLocks<string>()
 
   constructor(config: LocalFsConfig) {
     this.#cwd = config.cwd

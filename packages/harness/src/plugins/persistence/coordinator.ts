@@ -1,7 +1,6 @@
 import type { SessionEvent, SessionHeader, SessionId } from '@dsh/protocol'
-import { adopt, messageOf } from '../../kernel/index.ts'
+import { adopt, KeyedLocks, messageOf } from '../../kernel/index.ts'
 import type { Session, SessionStore } from '../../core/session/index.ts'
-import { Chains } from './chains.ts'
 import { PersistenceError } from './errors.ts'
 import type { LogWriter, Medium, ResumeOptions } from './medium.ts'
 import type { PersistenceNotice } from './notice.ts'
@@ -40,7 +39,7 @@ export class Coordinator {
   readonly medium: Medium
   readonly sessions: SessionStore
   readonly #host: TrackHost
-  readonly #chains = new Chains<SessionId>()
+  readonly #locks = new KeyedLocks<SessionId>()
   readonly #tracks = new Map<SessionId, Track>()
   readonly #reserved = new Map<SessionId, Reservation>()
   /** Headers of ids that `create` claimed and nothing was appended to yet. */
@@ -51,13 +50,13 @@ export class Coordinator {
   constructor({ medium, sessions, delayMs, timers, notice }: CoordinatorOptions) {
     this.medium = medium
     this.sessions = sessions
-    this.#host = { medium, chains: this.#chains, delayMs, timers, notice }
+    this.#host = { medium, locks: this.#locks, delayMs, timers, notice }
   }
 
   create(header: SessionHeader): Promise<void> {
     const own = adopt(header)
     const { id } = own
-    return this.#chains.run(id, async () => {
+    return this.#locks.run(id, async () => {
       this.#assertFree(id)
       if (this.#claimed.has(id) || (await this.medium.revision(id)) !== undefined)
         throw new PersistenceError('SESSION_EXISTS', `session "${id}" exists already`)
@@ -68,7 +67,7 @@ export class Coordinator {
 
   append(id: SessionId, events: readonly SessionEvent[]): Promise<void> {
     const own = events.map(event => adopt(event))
-    return this.#chains.run(id, async () => {
+    return this.#locks.run(id, async () => {
       this.#assertFree(id)
       if (own.length === 0) return
       const { header, stored, writer } = await this.#openCold(id)
@@ -136,7 +135,7 @@ export class Coordinator {
     await Promise.all(
       [...this.#reserved.values()].map(reservation => this.release(reservation).catch(collect)),
     )
-    await this.#chains.settled()
+    await this.#locks.settled()
     this.#tracks.clear()
     await this.medium.close().catch(error => {
       if (failures.length === 0) collect(error)
@@ -172,7 +171,7 @@ export class Coordinator {
     options: ResumeOptions,
   ): Promise<{ readonly reservation: Reservation; readonly notices: readonly string[] }> {
     await this.#settleRetirement(id)
-    return this.#chains.run(
+    return this.#locks.run(
       id,
       async () => {
         this.#assertFree(id)
@@ -202,7 +201,7 @@ export class Coordinator {
     if (this.#reserved.get(id) !== reservation) return
     this.#reserved.delete(id)
     try {
-      await this.#chains.run(id, () => reservation.writer.close())
+      await this.#locks.run(id, () => reservation.writer.close())
     } catch (error) {
       this.#host.notice({ id, code: 'RETIRE_FAILED', message: messageOf(error) })
     }

@@ -4,7 +4,6 @@ import { SessionId } from '@dsh/protocol'
 import { MemoryStore } from '../../testing/index.ts'
 import { append, startProgram } from '../../testing/contracts/store-program.ts'
 import { turnOf } from '../../testing/contracts/store-samples.ts'
-import { Chains } from './chains.ts'
 
 const id = SessionId('s1')
 
@@ -93,57 +92,4 @@ test('a session that is only looked at is no session of the store', async () => 
   await ctx.sessions.flush(view)
   assert.equal(store.writes, 1)
   await stop()
-})
-
-test('jobs of one key run one after another, those of others meanwhile, and a failure stops nobody', async () => {
-  const chains = new Chains<string>()
-  const log: string[] = []
-  const gate = Promise.withResolvers<void>()
-  const job = (name: string, wait?: Promise<void>) => async (): Promise<string> => {
-    log.push(`${name} begins`)
-    await wait
-    log.push(`${name} ends`)
-    if (name === 'a2') throw new Error(name)
-    return name
-  }
-  const results = Promise.allSettled([
-    chains.run('a', job('a1', gate.promise)),
-    chains.run('a', job('a2')),
-    chains.run('b', job('b1')),
-    chains.run('a', job('a3')),
-  ])
-  await jobs()
-  assert.deepEqual(log, ['a1 begins', 'b1 begins', 'b1 ends'])
-  gate.resolve()
-  assert.deepEqual(
-    (await results).map(result => (result.status === 'fulfilled' ? result.value : 'failed')),
-    ['a1', 'failed', 'b1', 'a3'],
-  )
-  assert.deepEqual(log.slice(3), ['a1 ends', 'a2 begins', 'a2 ends', 'a3 begins', 'a3 ends'])
-  await chains.settled()
-})
-
-test('a job that still waits when it is called off never runs, and what comes behind it waits for those before', async () => {
-  const chains = new Chains<string>()
-  const log: string[] = []
-  const gate = Promise.withResolvers<void>()
-  const first = chains.run('a', async () => {
-    await gate.promise
-    log.push('first')
-  })
-  const controller = new AbortController()
-  const reason = new Error('changed my mind')
-  const second = chains.run('a', async () => void log.push('second'), controller.signal)
-  const third = chains.run('a', async () => void log.push('third'))
-  controller.abort(reason)
-  await assert.rejects(second, reason)
-  await jobs()
-  assert.deepEqual(log, [])
-  gate.resolve()
-  await Promise.all([first, third])
-  assert.deepEqual(log, ['first', 'third'])
-  await assert.rejects(
-    chains.run('a', async () => {}, AbortSignal.abort(reason)),
-    reason,
-  )
 })

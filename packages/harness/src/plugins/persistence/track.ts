@@ -1,8 +1,8 @@
 import type { ImageBlock, SessionEvent, SessionId } from '@dsh/protocol'
 import { jsonEquals, messageOf } from '../../kernel/index.ts'
+import type { KeyedLocks } from '../../kernel/index.ts'
 import { deriveEventMessage } from '../../core/session/index.ts'
 import type { ArtifactBacking, Session } from '../../core/session/index.ts'
-import type { Chains } from './chains.ts'
 import { PersistenceError } from './errors.ts'
 import type { LogWriter, Medium, StoredLog } from './medium.ts'
 import type { PersistenceNotice } from './notice.ts'
@@ -11,7 +11,7 @@ import type { Timers } from './write-behind.ts'
 
 export interface TrackHost {
   readonly medium: Medium
-  readonly chains: Chains<SessionId>
+  readonly locks: KeyedLocks<SessionId>
   readonly delayMs: number
   readonly timers: Timers
   readonly notice: (notice: PersistenceNotice) => void
@@ -178,7 +178,7 @@ export class Track {
   }
 
   #run<T>(job: () => Promise<T>): Promise<T> {
-    return this.#host.chains.run(this.session.id, job)
+    return this.#host.locks.run(this.session.id, job)
   }
 }
 

@@ -1,5 +1,5 @@
 /** Runs jobs of one key one after another; keys do not wait for each other, and a failure stops nobody behind it. */
-export class Chains<Key> {
+export class KeyedLocks<Key> {
   readonly #tails = new Map<Key, Promise<void>>()
 
   /** A job that still waits when `signal` aborts never runs, and rejects with its reason at once. */
