@@ -9,7 +9,6 @@ const noHeader: Partial<SessionHeader> = {}
 export class Tally {
   /** The end of the last turn; undefined while it is open or none began. */
   end: TurnEndReason | undefined
-  hasBegun = false
   /** An answer of the model arrived whole. */
   hasAnswer = false
   /** The text of the last assistant message of the last turn. */
@@ -23,7 +22,6 @@ export class Tally {
   observe(event: SessionEvent): void {
     switch (event.type) {
       case 'turn/start':
-        this.hasBegun = true
         this.end = undefined
         this.answer = ''
         return

@@ -5,7 +5,6 @@ import { usageError } from '../errors.ts'
 import type { Arguments } from '../command.ts'
 
 export interface RunOptions {
-  readonly words: readonly string[]
   readonly model?: string
   readonly directory?: string
   /** Go on with a stored session: this one, or the newest of the folder. */
@@ -19,7 +18,7 @@ export interface RunOptions {
 }
 
 /** Throws a usage error for values that mean nothing. */
-export function runOptions({ values, words }: Arguments): RunOptions {
+export function runOptions({ values }: Arguments): RunOptions {
   const { model, directory, resume, permission, schema } = values as Record<string, string | undefined>
   if (values.continue === true && resume !== undefined)
     throw usageError(
@@ -28,7 +27,6 @@ export function runOptions({ values, words }: Arguments): RunOptions {
       `dsh run -r ${resume} …`,
     )
   return {
-    words,
     yes: values.yes === true,
     json: values.json === true,
     ...(model === undefined ? {} : { model }),
