@@ -16,7 +16,7 @@ import { startConfigured } from './configured.ts'
 import { LoopError } from './errors.ts'
 import { Life } from './life.ts'
 import type { LifeParts, LifePlace } from './life.ts'
-import { Lifetime } from './lifetime.ts'
+import { Lease } from './lease.ts'
 
 declare module '../../kernel/index.ts' {
   interface Services {
@@ -95,7 +95,7 @@ export class AgentLoop extends Service implements AgentFactory {
     const persistence = this.place.ctx.get('sessionPersistence')
     if (persistence === undefined)
       throw new LoopError('NO_PERSISTENCE', `session "${id}" cannot be resumed: nothing keeps sessions`)
-    const waiting = new Lifetime(id, [this.place.ctx, owner], { signal })
+    const waiting = new Lease(id, [this.place.ctx, owner], { signal })
     let prepared: SessionPreparation
     try {
       prepared = await waiting.race(

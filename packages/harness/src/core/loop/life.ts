@@ -7,7 +7,7 @@ import type { Session } from '../session/index.ts'
 import { LoopAgent } from './agent.ts'
 import { LoopError } from './errors.ts'
 import type { LoopLimits } from './host.ts'
-import { Lifetime } from './lifetime.ts'
+import { Lease } from './lease.ts'
 
 /** What one agent is made of. */
 export interface LifeParts {
@@ -39,7 +39,7 @@ export class Life implements AgentHandle {
   readonly notices: readonly string[]
   readonly #place: LifePlace
   readonly #parts: LifeParts
-  readonly #lifetime: Lifetime
+  readonly #lease: Lease
   #detachSession: (() => void) | undefined
   #detachAgent: (() => void) | undefined
   #isOpen = false
@@ -57,7 +57,7 @@ export class Life implements AgentHandle {
     this.notices = parts.notices ?? []
     this.agent = new LoopAgent({ ctx: place.ctx, session, options, limits: place.limits })
     // Behind the agent's scope: what was made last is undone first, and the agent must end before its scope.
-    this.#lifetime = new Lifetime(session.id, [place.ctx, owner], {
+    this.#lease = new Lease(session.id, [place.ctx, owner], {
       signal: parts.signal,
       onUnload: () => this.dispose(),
     })
@@ -66,7 +66,7 @@ export class Life implements AgentHandle {
 
   /** Runs `setup` on the agent's own context, as long as nobody aborts, and then publishes. */
   async compose(setup: AgentSetup | undefined): Promise<void> {
-    const result = await this.#lifetime.race(() => setup?.(this.agent.ctx))
+    const result = await this.#lease.race(() => setup?.(this.agent.ctx))
     if (result !== undefined) result.commit()
     this.publish()
   }
@@ -77,7 +77,7 @@ export class Life implements AgentHandle {
     const { session, owner, source } = this.#parts
     const { ctx } = this.#place
     const { driver } = LoopAgent.partsOf(agent)
-    const { signal } = this.#lifetime
+    const { signal } = this.#lease
     signal.throwIfAborted()
     // Entered through the agent's own context: its session events are for its own scope.
     this.#detachSession = agent.ctx.sessions.enter(session)
@@ -91,7 +91,7 @@ export class Life implements AgentHandle {
     agentEvents(ctx, agent).emit('agent/session-start', { source })
     signal.throwIfAborted()
     driver.wakeEarly()
-    this.#lifetime.detachCaller()
+    this.#lease.detachCaller()
   }
 
   /**
@@ -130,7 +130,7 @@ export class Life implements AgentHandle {
     const attempt = async (step: () => Promise<unknown>): Promise<void> => {
       await step().catch((error: unknown) => errors.push(error))
     }
-    this.#lifetime.end(new Error(`agent "${agent.id}" is disposed`))
+    this.#lease.end(new Error(`agent "${agent.id}" is disposed`))
     if (this.#isOpen) await attempt(() => driver.end())
     this.#detachAgent?.()
     if (this.#isOpen) await attempt(() => ctx.sessions.flush(session))
@@ -139,7 +139,7 @@ export class Life implements AgentHandle {
     if (!this.#isOpen) release?.()
     await attempt(() => scope.dispose())
     lives.delete(this)
-    this.#lifetime.release()
+    this.#lease.release()
     if (errors.length > 0) throw joinErrors(errors, `disposing agent "${agent.id}" failed`)
   }
 }

@@ -1,7 +1,7 @@
 import type { SessionId } from '@dsh/protocol'
 import type { AsyncDisposer, Context } from '../../kernel/index.ts'
 
-export interface LifetimeOptions {
+export interface LeaseOptions {
   /** Of the caller; counts until `detachCaller`. */
   readonly signal?: AbortSignal | undefined
   /** What the unloading of an owner waits for. */
@@ -9,10 +9,10 @@ export interface LifetimeOptions {
 }
 
 /**
- * How long the making of an agent may go on: until the caller aborts, or one of the owning plugins unloads, whichever
- * comes first. The signal's reason is always an Error.
+ * How long an agent may be made, and then be there: until its caller aborts, or one of the owning plugins unloads,
+ * whichever comes first. The signal's reason is always an Error.
  */
-export class Lifetime {
+export class Lease {
   readonly #id: SessionId
   readonly #abort = new AbortController()
   readonly #caller: AbortSignal | undefined
@@ -20,7 +20,7 @@ export class Lifetime {
   readonly #effects: AsyncDisposer[]
   #isReleased = false
 
-  constructor(id: SessionId, owners: readonly Context[], options: LifetimeOptions = {}) {
+  constructor(id: SessionId, owners: readonly Context[], options: LeaseOptions = {}) {
     this.#id = id
     this.#caller = options.signal
     const onUnload = (owner: Context) => async (): Promise<void> => {
