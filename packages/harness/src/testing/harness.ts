@@ -13,7 +13,7 @@ import { Context } from '../kernel/index.ts'
 import { ScriptedAdapter } from '../plugins/llm-scripted/index.ts'
 import type { ScriptEntry } from '../plugins/llm-scripted/index.ts'
 
-/** The seven plugins of the core and a model that answers from a script. */
+/** The seven plugins of the core and a model that answers from a script. An assertion that a listener makes counts. */
 export interface Harness {
   readonly ctx: Context
   /** Serves the provider `mock`; a request takes the next entry of its script. */
@@ -34,6 +34,7 @@ export async function createHarness(
   await ctx.plugin(AgentRegistry)
   await ctx.plugin(AgentLoop, loop)
   await ctx.plugin(Commands)
+  ctx.on('internal/error', failAssertion)
   const adapter = new ScriptedAdapter(script)
   ctx.llm.registerAdapter(['mock'], adapter)
   let count = 0
@@ -43,6 +44,12 @@ export async function createHarness(
     agent: (id = `agent-${++count}`, options = {}) =>
       ctx.agentLoop.create(SessionId(id), { provider: 'mock', model: 'mock', ...options }),
   }
+}
+
+/** What a listener throws is contained, a failed assertion too; as a rejection that nobody handles it fails the test. */
+function failAssertion(error: unknown): void {
+  const { code } = (error ?? {}) as { readonly code?: unknown }
+  if (code === 'ERR_ASSERTION') void Promise.reject(error as Error)
 }
 
 /** What a person says. */

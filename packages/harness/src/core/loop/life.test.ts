@@ -207,7 +207,7 @@ test('of two makings of one id exactly one succeeds', async () => {
 test('input given during set-up runs when the agent has started, input of a start listener at once', async () => {
   const { ctx, create, heard } = await setup(text('1'), text('2'))
   ctx.on('session/event', (_session, { type }) => void heard.push(type))
-  ctx.on('agent/session-start', ({ agent }) => {
+  ctx.once('agent/session-start', ({ agent }) => {
     assert.equal(agent.status, 'idle')
     assert.equal(agent.session.length, 1)
   })
