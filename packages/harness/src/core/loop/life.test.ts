@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { getEventListeners } from 'node:events'
 import { test } from 'node:test'
 import { setImmediate as nextTask } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
@@ -130,6 +131,12 @@ test('an abort ends the set-up, whoever gives up', async () => {
   await Promise.all([assert.rejects(owned, /which owns agent "a", is unloading/), owner.dispose()])
   assert.ok(isGone())
   assert.deepEqual(heard, [])
+  const { signal } = new AbortController()
+  await assert.rejects(create({ setup: () => Promise.reject(reason), signal }), reason)
+  assert.deepEqual(getEventListeners(signal, 'abort'), [])
+  const before = ctx.inspect()
+  await assert.rejects(create({}, owner.ctx), { code: 'INACTIVE_EFFECT' })
+  assert.deepEqual(ctx.inspect(), before)
   for (const agentCtx of started)
     assert.throws(() => agentCtx.tools.register(tool('late', '')), { code: 'INACTIVE_EFFECT' })
   await create()
@@ -139,6 +146,7 @@ test('once the agent is there the signal of its making ends nothing', async () =
   const { ctx, create } = await setup(text('ok'))
   const controller = new AbortController()
   const { agent } = await create({ signal: controller.signal })
+  assert.deepEqual(getEventListeners(controller.signal, 'abort'), [])
   controller.abort()
   agent.followup(say('go'))
   await agent.whenIdle()

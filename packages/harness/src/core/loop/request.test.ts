@@ -9,15 +9,20 @@ import type {
   SessionEventMap,
   SessionEventType,
 } from '@dsh/protocol'
-import type { Context } from '../../kernel/index.ts'
+import { Context } from '../../kernel/index.ts'
 import { fail, ScriptedAdapter, text, toolCall } from '../../plugins/llm-scripted/index.ts'
 import type { ScriptEntry } from '../../plugins/llm-scripted/index.ts'
 import { createHarness, outline, say } from '../../testing/index.ts'
+import { AgentRegistry } from '../agent/index.ts'
 import type { Agent, AgentOptions } from '../agent/index.ts'
 import { lintLog, rebuildRequest, requestMismatch } from '../invariants/index.ts'
+import { LlmRuntime } from '../llm/index.ts'
 import type { GenerateOptions } from '../llm/index.ts'
+import { SystemPrompt } from '../prompt/index.ts'
+import { SessionStore } from '../session/index.ts'
 import type { Session } from '../session/index.ts'
-import { defineTool } from '../tools/index.ts'
+import { defineTool, ToolRuntime } from '../tools/index.ts'
+import { AgentLoop } from './index.ts'
 
 const tool = (name: string) =>
   defineTool({ name, description: `Does ${name}.`, parameters: {}, execute: () => 'ok' })
@@ -272,16 +277,69 @@ test('a session that goes on without a route keeps the one it had', async () => 
 
 test('without provider or model there is no request', async () => {
   const { ctx, sent } = await setup()
-  const agent = ctx.agentLoop.create(SessionId('nowhere'))
+  const cases: readonly (readonly [AgentOptions, string])[] = [
+    [{}, 'no provider was chosen for the request'],
+    [{ provider: 'mock' }, 'no model of "mock" was chosen for the request'],
+  ]
+  for (const [options, message] of cases) {
+    const agent = ctx.agentLoop.create(undefined, options)
+    agent.followup(say('go'))
+    await agent.whenIdle()
+    assert.match(outline(agent.session.events), / um se te:error\{UNKNOWN\}$/)
+    assert.deepEqual(dataOf(agent.session, 'turn/end')[0]?.reason, {
+      kind: 'error',
+      error: { message, code: 'UNKNOWN' },
+    })
+  }
+  assert.equal(sent.length, 0)
+})
+
+test('what is empty is absent, in the header and in the request', async () => {
+  const ctx = new Context()
+  for (const plugin of [LlmRuntime, SessionStore, ToolRuntime, AgentRegistry]) await ctx.plugin(plugin)
+  await ctx.plugin(SystemPrompt, { identity: false })
+  await ctx.plugin(AgentLoop)
+  const adapter = new ScriptedAdapter([text('ok')])
+  ctx.llm.registerAdapter(['mock'], adapter)
+  const agent = ctx.agentLoop.create(SessionId('bare'), { provider: 'mock', model: 'm' })
   agent.followup(say('go'))
   await agent.whenIdle()
-  assert.match(outline(agent.session.events), / um se te:error\{UNKNOWN\}$/)
-  const end = agent.session.events.at(-1)
-  assert.deepEqual(end?.type === 'turn/end' && end.data.reason, {
-    kind: 'error',
-    error: { message: 'no provider was chosen for the request', code: 'UNKNOWN' },
+  assert.deepEqual(Object.keys(adapter.requests[0] ?? {}).sort(), [
+    'messages',
+    'model',
+    'provider',
+    'sessionId',
+    'signal',
+  ])
+  assert.deepEqual(headersOf(agent.session), [['initial', { config: { provider: 'mock', model: 'm' } }]])
+  const [answer] = dataOf(agent.session, 'assistant/message')
+  assert.deepEqual(Object.keys(answer ?? {}), ['turn', 'step', 'message', 'usage'])
+})
+
+test('the output limit of an agent holds for all its requests', async () => {
+  const { sent, start, turn } = await setup(text('a'), text('b'))
+  const agent = start({ maxTokens: 50 })
+  await turn(agent, 'one')
+  await turn(agent, 'two')
+  assert.deepEqual(
+    sent.map(({ maxTokens }) => maxTokens),
+    [50, 50],
+  )
+  assert.equal(headersOf(agent.session).length, 1)
+})
+
+test('an adapter that calls its failure an abort has failed, where nobody cancelled', async () => {
+  const failure = { message: 'stopped by the host', code: 'ABORTED' }
+  const { ctx, start, turn } = await setup([{ type: 'finish', reason: { kind: 'aborted', failure } }])
+  const agent = start()
+  const asked: unknown[] = []
+  ctx.on('agent/request-error', async (payload, next) => {
+    asked.push(payload.failure)
+    return next()
   })
-  assert.equal(sent.length, 0)
+  await turn(agent, 'one')
+  assert.deepEqual(asked, [failure])
+  assert.match(outline(agent.session.events), /rh rc ch se te:error\{ABORTED\}$/)
 })
 
 test("a provider without an adapter is a listener's to answer", async () => {

@@ -54,6 +54,14 @@ test('the first step brings one snapshot of the runtime context, behind the prom
   })
 })
 
+test('it is made once for each step', async () => {
+  const { ctx, turn } = await setup()
+  let made = 0
+  ctx.systemPrompt.context({ name: 'count', order: 9, text: () => (made++, 'counted') })
+  await turn('one', toolCall('noop', {}), text('ok'))
+  assert.equal(made, 2)
+})
+
 test('it is said again only when it changed, also between the steps of a turn', async () => {
   const { ctx, facts, turn, snapshots } = await setup()
   await turn('one')

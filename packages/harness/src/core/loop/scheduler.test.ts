@@ -142,17 +142,17 @@ test('a pool of one is a row', async () => {
 })
 
 test('the size of the pool is read anew for each group', async () => {
-  const { ctx, only, go, open, settle, end } = await setup(['p1', 'p2', 'p3', 'x4', 'p5', 'p6', 'p7'], {
-    maxParallelToolCalls: 2,
-  })
+  const names = ['p1', 'p2', 'p3', 'p4', 'x5', 'p6', 'p7', 'p8']
+  const { ctx, only, go, open, settle, end } = await setup(names, { maxParallelToolCalls: 2 })
   await go()
   ctx.agentLoop.setMaxParallelToolCalls(10)
   assert.throws(() => ctx.agentLoop.setMaxParallelToolCalls(0), RangeError)
+  open('p1')
   await settle()
-  assert.deepEqual(only('start'), ['p1', 'p2'])
-  for (const name of ['p1', 'p2', 'p3', 'x4']) open(name)
+  assert.deepEqual(only('start'), ['p1', 'p2', 'p3'])
+  for (const name of ['p2', 'p3', 'p4', 'x5']) open(name)
   await settle()
-  assert.deepEqual(only('start').slice(4), ['p5', 'p6', 'p7'])
+  assert.deepEqual(only('start').slice(5), ['p6', 'p7', 'p8'])
   await end()
 })
 
