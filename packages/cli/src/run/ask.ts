@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
+import type { Context } from '@dsh/harness/kernel'
 import type { JsonValue } from '@dsh/protocol'
 import { inert } from '../text.ts'
 import type { Io } from '../io.ts'
@@ -17,8 +18,20 @@ export function canAsk(io: Io): boolean {
   return io.stdin.isTTY === true && io.err.isTerminal
 }
 
+/** Lets the person at the terminal decide, one question after the other, also where several agents ask at once. */
+export function answerAsks(ctx: Context, io: Io): void {
+  let last: Promise<unknown> = Promise.resolve()
+  ctx.on('approval/request', async question => {
+    const turn = last.then(() => askPerson(question, io, question.signal))
+    last = turn.catch(() => {})
+    const reply = await turn
+    if (reply.allow) return { outcome: 'allowed-once' }
+    return { outcome: 'rejected', ...(reply.reason === undefined ? {} : { reason: reply.reason }) }
+  })
+}
+
 /** Asks the person at the terminal, again until the answer is one. The end of the input is a no. */
-export async function askPerson(question: Question, io: Io, signal: AbortSignal): Promise<Reply> {
+async function askPerson(question: Question, io: Io, signal: AbortSignal): Promise<Reply> {
   const { createInterface } = await import('node:readline')
   await dropTypedAhead(io.stdin)
   const lines = createInterface({ input: io.stdin, terminal: false, signal })

@@ -1,10 +1,9 @@
 import type { Agent } from '@dsh/harness/agent'
-import type { Context } from '@dsh/harness/kernel'
 import { createUserMessage } from '@dsh/harness/llm'
 import type { PermissionMode } from '@dsh/harness/plugins/approval'
 import type { MessageSource, UserMessage } from '@dsh/protocol'
 import { correctionFor } from './answer-schema.ts'
-import { askPerson, canAsk } from './ask.ts'
+import { answerAsks, canAsk } from './ask.ts'
 import { humanFeed, jsonFeed } from './feed.ts'
 import { fixFor } from './fixes.ts'
 import type { Job, Talk } from './job.ts'
@@ -90,18 +89,6 @@ function permissionLine(mode: PermissionMode, { options, io }: Job): string {
 }
 
 const noSandbox = 'no sandbox: commands run with your own rights'
-
-/** One question after the other, also where several agents ask at once. */
-function answerAsks(ctx: Context, io: Io): void {
-  let last: Promise<unknown> = Promise.resolve()
-  ctx.on('approval/request', async question => {
-    const turn = last.then(() => askPerson(question, io, question.signal))
-    last = turn.catch(() => {})
-    const reply = await turn
-    if (reply.allow) return { outcome: 'allowed-once' }
-    return { outcome: 'rejected', ...(reply.reason === undefined ? {} : { reason: reply.reason }) }
-  })
-}
 
 /** The turn of the prompt, and where the answer does not fit the schema, one more. */
 async function converse(agent: Agent, watch: Watch, job: Job): Promise<Talk> {
