@@ -19,7 +19,7 @@ export type {
   PluginClass,
   PluginFunction,
   PluginObject,
-  SchemaIssue,
   SchemaResult,
   SetupResult,
 } from './plugin.ts'
+export type { SchemaIssue } from './schema-issue.ts'

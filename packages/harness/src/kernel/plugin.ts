@@ -1,5 +1,7 @@
 import { KernelError } from './errors.ts'
+import { issueTexts } from './schema-issue.ts'
 import type { Context } from './context.ts'
+import type { SchemaIssue } from './schema-issue.ts'
 
 /** The part of Standard Schema that config validation uses; zod, valibot and arktype schemas have it. */
 export interface ConfigSchema<In = unknown, Out = In> {
@@ -12,11 +14,6 @@ export interface ConfigSchema<In = unknown, Out = In> {
 export type SchemaResult<Out> =
   | { readonly value: Out; readonly issues?: undefined }
   | { readonly issues: readonly SchemaIssue[] }
-
-export interface SchemaIssue {
-  readonly message: string
-  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
-}
 
 /** A list of required services, or both kinds. A plugin runs only while each required one is there. */
 export type Inject =
@@ -134,14 +131,9 @@ function checked(
 ): unknown {
   if (result === undefined) return config
   if (result.issues === undefined) return result.value
-  const lines = result.issues.map(issue => `${pathOf(issue)}: ${issue.message}`)
+  const lines = result.issues.flatMap(issueTexts)
   throw new KernelError(
     'INVALID_CONFIG',
     `config of plugin "${definition.name}" is not valid: ${lines.join('; ')}`,
   )
-}
-
-function pathOf(issue: SchemaIssue): string {
-  const keys = issue.path?.map(part => String(typeof part === 'object' ? part.key : part)) ?? []
-  return keys.length === 0 ? '(top level)' : keys.join('.')
 }
