@@ -72,7 +72,8 @@ export class Effect implements EffectOwner {
     const settle = isAsyncIterable(result) ? this.#drain(result) : this.#await(result as Promise<Collected>)
     return settle.catch((error: unknown) => {
       report(error)
-      return this.#undo(report)
+      // Whoever is ending it waits for this very set-up, and then undoes what there is.
+      return this.#ended === undefined ? this.#undo(report) : undefined
     })
   }
 
