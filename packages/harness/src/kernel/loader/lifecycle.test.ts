@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { test } from 'node:test'
@@ -28,7 +28,10 @@ async function folder(t: TestContext): Promise<string> {
 async function install(dir: string, name: string, manifest: object, text: string): Promise<string> {
   const place = path.join(dir, 'node_modules', name)
   await mkdir(place, { recursive: true })
-  await writeFile(path.join(place, 'package.json'), JSON.stringify({ name, type: 'module', ...manifest }))
+  await writeFile(
+    path.join(place, 'package.json'),
+    JSON.stringify({ name, type: 'module', exports: './index.js', ...manifest }),
+  )
   const file = path.join(place, 'index.js')
   await writeFile(file, text)
   return file
@@ -134,6 +137,64 @@ test('a plugin whose disposal never ends is left behind with a word, and others 
   assert.deepEqual(errors, [
     'stuck loader: plugin "stuck" did not end within 2000 ms; the change went on without it',
   ])
+})
+
+test('a change is over when all that it set going has settled, also what restarts after the last one', async () => {
+  const log: string[] = []
+  const step = (): Promise<void> => new Promise(setImmediate)
+  const user = {
+    name: 'user',
+    inject: { optional: ['late'] },
+    apply: async (ctx: Context) => {
+      await step()
+      log.push(`user ${ctx.get('late' as never) === undefined ? 'alone' : 'with late'}`)
+    },
+  }
+  const late = {
+    name: 'late',
+    apply: async (ctx: Context) => {
+      await step()
+      await step()
+      ctx.provide('late' as never, {} as never)
+    },
+  }
+  const { loader } = setup({ user, late })
+  await loader.apply([rows({ name: 'user' })])
+  await loader.apply([rows({ name: 'user' }, { name: 'late' })])
+  assert.deepEqual(log, ['user alone', 'user with late'])
+})
+
+test('a file that is touched while it is first read is read once, and its plugins run once', async t => {
+  const dir = await folder(t)
+  const yaml = path.join(dir, 'dsh.yml')
+  await writeFile(yaml, '- {name: once}\n')
+  const log: string[] = []
+  const once = { name: 'once', apply: async () => void log.push('up') }
+  const { ctx, loader } = setup({ once })
+  const composition = new Composition(ctx, loader, { base: [], files: [yaml], report: failNow })
+  composition.watch()
+  const start = composition.start()
+  for (let second = 1; second <= 50; second++) await utimes(yaml, second, second)
+  await Promise.all([start, composition.refresh(), composition.refresh()])
+  assert.deepEqual(log, ['up'])
+  await ctx.dispose()
+})
+
+test('a plugin that ends a child of its own leaves its row and the file as they are', async t => {
+  const dir = await folder(t)
+  const yaml = path.join(dir, 'dsh.yml')
+  const text = '- {name: parent} # mine\n'
+  await writeFile(yaml, text)
+  const parent = {
+    name: 'parent',
+    apply: (ctx: Context) => ctx.plugin({ name: 'child', apply: () => {} }).dispose(),
+  }
+  const { ctx, loader } = setup({ parent })
+  const composition = new Composition(ctx, loader, { base: [], files: [yaml], report: failNow })
+  await composition.start()
+  await composition.refresh()
+  assert.deepEqual(loader.report(), [{ id: 'parent', name: 'parent', state: 'active' }])
+  assert.equal(await readFile(yaml, 'utf8'), text)
 })
 
 test('a changed file of an installed plugin asks for a restart once, and the plugin runs on', async t => {

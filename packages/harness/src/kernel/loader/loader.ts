@@ -277,8 +277,14 @@ export class Loader {
   }
 
   async #quiet(): Promise<void> {
+    const { registry } = this.#ctx
+    // One that settles may set others going that had settled before.
     const settled = async (): Promise<void> => {
-      for (const { fiber } of this.#root.entries()) await fiber.settled()
+      for (;;) {
+        const busy = [...this.#root.entries()].filter(({ fiber }) => registry.busy.has(fiber))
+        if (busy.length === 0) return
+        await Promise.all(busy.map(({ fiber }) => fiber.settled()))
+      }
     }
     await endsWithin(settled(), this.#settleMs)
   }
