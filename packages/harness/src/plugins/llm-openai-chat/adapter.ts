@@ -13,27 +13,17 @@ import { modelFacts, resolveProviders } from './config.ts'
 import type { OpenAIChatConfig, ProviderEntry } from './config.ts'
 import { encodeTools } from './encode-tools.ts'
 import type { PictureState } from './encode-message.ts'
-import { HistoryEncoder } from './encoder.ts'
 import { wireFailure } from './failure.ts'
 import { Host } from './host.ts'
 import { toModelInfo } from './model-info.ts'
 import type { ReportNotice, WireNotice } from './notice.ts'
 import { toPicture } from './picture.ts'
 import type { ReadEnv } from './proxy.ts'
-import { quirksOf } from './quirks.ts'
-import type { Quirks } from './quirks.ts'
 import { bodyHead, bodyTail } from './request.ts'
 import { HttpTransport } from './http-transport.ts'
+import { Routes } from './routes.ts'
+import type { Route } from './routes.ts'
 import type { WireResponse } from './transport.ts'
-
-/** One model on one host, as far as it is known by now. */
-interface Route {
-  readonly entry: ProviderEntry
-  readonly model: string
-  readonly quirks: Quirks
-  readonly openTools: ReadonlySet<string>
-  readonly encoder: HistoryEncoder
-}
 
 interface Reply {
   readonly response: WireResponse
@@ -52,7 +42,7 @@ export class OpenAIChatAdapter extends LlmAdapter {
   readonly #env: ReadEnv
   readonly #report: ReportNotice
   readonly #entries: ReadonlyMap<string, ProviderEntry>
-  readonly #routes = new Map<string, Route>()
+  readonly #routes = new Routes(notice => this.#notify(notice))
   readonly #tools = new WeakMap<readonly ToolSchema[], Map<string, string | undefined>>()
   readonly #told = new Set<string>()
   readonly #http: HttpTransport
@@ -133,14 +123,14 @@ export class OpenAIChatAdapter extends LlmAdapter {
   async #ask(options: GenerateOptions, host: Host, watchdog: IdleWatchdog): Promise<Reply> {
     const tried = new Set<string>()
     const learned: Adaptation[] = []
-    let route = this.#route(options)
+    let route = this.#routes.of(this.#entry(options.provider), options)
     let maxTokens = this.#outputLimit(options, route)
     for (;;) {
       const tools = this.#toolsOf(options, route)
       const body = await this.#body(options, { route, tools, maxTokens })
       const response = await host.post(body, watchdog)
       if (response.status >= 200 && response.status < 300) {
-        this.#learn(route, learned)
+        this.#routes.learn(route, learned)
         return { response, route }
       }
       const reply = await host.readError(response, watchdog)
@@ -150,11 +140,7 @@ export class OpenAIChatAdapter extends LlmAdapter {
       tried.add(found.key)
       maxTokens = found.maxTokens ?? maxTokens
       learned.push(found)
-      route = adapted(
-        route,
-        found,
-        this.#encoder(route.entry, route.model, { ...route.quirks, ...found.quirks }),
-      )
+      route = this.#routes.adapted(route, found)
     }
   }
 
@@ -228,61 +214,6 @@ export class OpenAIChatAdapter extends LlmAdapter {
     return known.get(key)
   }
 
-  #route({ provider, model, reasoningEffort }: GenerateOptions): Route {
-    const key = `${provider} ${model}`
-    const entry = this.#entry(provider)
-    const facts = modelFacts(entry, model)
-    if (reasoningEffort !== undefined && facts.efforts?.includes(reasoningEffort) === false) {
-      const words = facts.efforts.join(', ')
-      const text = `${provider}/${model} takes reasoning effort ${words}, not "${reasoningEffort}"`
-      throw wireFailure('UNSUPPORTED_REASONING_EFFORT', text)
-    }
-    const known = this.#routes.get(key)
-    if (known) return known
-    const images = facts.images === undefined ? {} : { images: facts.images }
-    const quirks = quirksOf(model, entry.quirks, images, facts.quirks)
-    const route = {
-      entry,
-      model,
-      quirks,
-      openTools: new Set<string>(),
-      encoder: this.#encoder(entry, model, quirks),
-    }
-    this.#routes.set(key, route)
-    return route
-  }
-
-  #encoder(entry: ProviderEntry, model: string, quirks: Quirks): HistoryEncoder {
-    return new HistoryEncoder({
-      provider: entry.id,
-      quirks,
-      report: (code, text, message, count) =>
-        this.#notify({
-          code,
-          provider: entry.id,
-          model,
-          text,
-          ...(message === undefined ? {} : { messageId: message.id }),
-          ...(count === undefined ? {} : { count }),
-        }),
-    })
-  }
-
-  #learn(route: Route, learned: readonly Adaptation[]): void {
-    if (learned.length === 0) return
-    const { entry, model } = route
-    this.#routes.set(`${entry.id} ${model}`, route)
-    for (const { text, maxTokens } of learned) {
-      const isForOnce = maxTokens !== undefined
-      this.#notify({
-        code: isForOnce ? 'OPTION_LEFT_OUT' : 'QUIRK_LEARNED',
-        provider: entry.id,
-        model,
-        text: `${entry.id} refused it: ${text}${isForOnce ? '' : ' from now on'}`,
-      })
-    }
-  }
-
   #entry(provider: string): ProviderEntry {
     const entry = this.#entries.get(provider)
     if (entry) return entry
@@ -298,16 +229,6 @@ export class OpenAIChatAdapter extends LlmAdapter {
     if (this.#told.has(key)) return
     if (this.#told.size < 10_000) this.#told.add(key)
     this.#report(notice)
-  }
-}
-
-function adapted(route: Route, found: Adaptation, encoder: HistoryEncoder): Route {
-  const { openTools } = route
-  return {
-    ...route,
-    quirks: { ...route.quirks, ...found.quirks },
-    openTools: found.openTool === undefined ? openTools : new Set([...openTools, found.openTool]),
-    encoder: found.quirks === undefined ? route.encoder : encoder,
   }
 }
 
