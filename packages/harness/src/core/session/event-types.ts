@@ -1,7 +1,7 @@
 import type { SessionEventType } from '@dsh/protocol'
 import { SessionError } from './errors.ts'
-import { coreChecks } from './event-data.ts'
-import type { DataCheck } from './event-data.ts'
+import { coreChecks } from './check-event.ts'
+import type { DataCheck } from './check-event.ts'
 import { isFields, messageOf } from '../../kernel/index.ts'
 import type { Fields } from '../../kernel/index.ts'
 

@@ -1,7 +1,7 @@
 import { isFields, isPositive, isText } from '../../kernel/index.ts'
 import type { Fields } from '../../kernel/index.ts'
-import { problemOfMessage, problemOfUserMessage } from './message-data.ts'
-import { problemOfHeader } from './request-data.ts'
+import { problemOfMessage, problemOfUserMessage } from './check-message.ts'
+import { problemOfHeader } from './check-header.ts'
 
 /** Says what is wrong with the data of an event, undefined where nothing is. */
 export type DataCheck = (data: Fields) => string | undefined
