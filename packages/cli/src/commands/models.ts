@@ -35,7 +35,7 @@ async function rowsOf(providers: Providers, io: Io): Promise<Row[]> {
   const isDefault = (provider: string, model: string): boolean =>
     provider === chosen.provider && model === chosen.model
   const listed = Object.entries(providers).flatMap(([provider, entry]) =>
-    modelsOf(entry).map(([model, facts]): Row => {
+    modelsOf(entry, provider === chosen.provider ? chosen.model : undefined).map(([model, facts]): Row => {
       const found = keyVariable(entry, env)
       const keyEnv = found ?? (entry.keyOptional === true ? undefined : entry.apiKeyEnv?.[0])
       const { name = entry.name, contextWindow } = facts
@@ -63,9 +63,11 @@ async function rowsOf(providers: Providers, io: Io): Promise<Row[]> {
 
 type Facts = { readonly name?: string; readonly contextWindow?: number }
 
-function modelsOf({ models: known = {}, defaultModel }: ProviderEntry): [string, Facts][] {
+/** With those that stand in no catalogue but are the default. */
+function modelsOf({ models: known = {}, defaultModel }: ProviderEntry, chosen?: string): [string, Facts][] {
   const rows = Object.entries(known) as [string, Facts][]
-  if (defaultModel !== undefined && !Object.hasOwn(known, defaultModel)) rows.push([defaultModel, {}])
+  for (const model of new Set([defaultModel, chosen]))
+    if (model !== undefined && !Object.hasOwn(known, model)) rows.push([model, {}])
   return rows.length === 0 ? [['MODEL', {}]] : rows
 }
 

@@ -55,7 +55,7 @@ async function runIn(target: Target, job: Job): Promise<number> {
   io.err.line(permissionLine(ctx.permissions.modeOf(session), job))
   if (canAsk(io)) answerAsks(ctx, io)
   const talk = await converse(handle.agent, watch, job)
-  if (options.model !== undefined && watch.tally.hasAnswer) await keepModel(choice, io)
+  if (options.model !== undefined && watch.tally.hasAnswer) await keepModel(choice, job)
   return await tellOutcome(talk, { watch, feed, target, choice, job })
 }
 
@@ -127,9 +127,11 @@ function schemaSource(form: 'instructions' | 'notice'): MessageSource {
 }
 
 /** A choice that cannot be kept is no reason to fail a run that went well. */
-async function keepModel(choice: ModelChoice, io: Io): Promise<void> {
-  if (choice.provider === 'demo') return
-  await writeLastModel(io.home, choice).catch((error: unknown) => {
-    io.err.line(inert(`the model could not be kept as the default: ${(error as Error).message}`))
-  })
+async function keepModel({ provider, model }: ModelChoice, { last, io }: Job): Promise<void> {
+  if (provider === 'demo' || (last?.provider === provider && last.model === model)) return
+  const line = await writeLastModel(io.home, { provider, model }).then(
+    () => `${provider}/${model} is the default from now on`,
+    (error: unknown) => `the model could not be kept as the default: ${(error as Error).message}`,
+  )
+  io.err.line(inert(line))
 }

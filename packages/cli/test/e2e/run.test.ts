@@ -116,7 +116,8 @@ test('-m asks another model, which stays the default once it has answered', asyn
   assert.equal((await ask('-m', 'deepseek/typo')).code, 5)
   push(reply.text('a'), reply.text('b'), reply.text('c'))
   await ask()
-  await ask('-m', 'deepseek/deepseek-v4-pro')
+  const kept = 'deepseek/deepseek-v4-pro is the default from now on\n'
+  assert.ok((await ask('-m', 'deepseek/deepseek-v4-pro')).stderr.includes(kept))
   await ask('-m', 'demo/demo')
   await ask()
   assert.deepEqual(
@@ -127,6 +128,16 @@ test('-m asks another model, which stays the default once it has answered', asyn
     readFileSync(join(home, 'default-model.json'), 'utf8'),
     '{"provider":"deepseek","model":"deepseek-v4-pro"}\n',
   )
+})
+
+test('the default is told once, and listed also where no catalogue has it', async t => {
+  const { dsh, provider } = bench(t)
+  await provider({ fallback: reply.text('a') })
+  const ask = async () => (await dsh(['run', '-m', 'deepseek/own', say])).stderr
+  assert.ok((await ask()).includes('\ndeepseek/own is the default from now on\n'))
+  assert.ok(!(await ask()).includes('default'))
+  const { stdout } = await dsh(['models'])
+  assert.match(stdout, /^deepseek\/own +DeepSeek +key in DEEPSEEK_API_KEY, default\n/m)
 })
 
 test('a default whose key is gone is passed over', async t => {
