@@ -3,6 +3,7 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import * as module from 'node:module'
 import { constants, homedir } from 'node:os'
+import { resolve } from 'node:path'
 
 const [major, minor] = process.versions.node.split('.').map(Number)
 if (module.registerHooks && (major > 22 || minor >= 19)) await run()
@@ -45,13 +46,14 @@ function muteExperimentalWarnings() {
 
 /** A home that cannot be written costs the cache, nothing else. */
 function enableCompileCache() {
-  const cache = `${process.env.DSH_HOME || `${homedir()}/.dsh`}/cache`
   try {
+    // Absolute, or it throws: below a folder that is gone a recursive mkdir never returns.
+    const cache = resolve(process.env.DSH_HOME || `${homedir()}/.dsh`, 'cache')
     mkdirSync(cache, { recursive: true, mode: 0o700 })
+    module.enableCompileCache(cache)
   } catch {
-    return
+    // Without a cache.
   }
-  module.enableCompileCache(cache)
 }
 
 /** Sends `@dsh/*`, whoever imports it, to the running copy: a plugin loaded later meets the same kernel. */

@@ -1,5 +1,5 @@
 import { homedir } from 'node:os'
-import { basename, relative, resolve } from 'node:path'
+import { basename, isAbsolute, relative, resolve } from 'node:path'
 import { parseArguments, unknownCommand } from './arguments.ts'
 import { commands } from './commands.ts'
 import { CliError, quoted } from './errors.ts'
@@ -60,7 +60,10 @@ function processIo(): Io {
     get cwd() {
       return workingFolder()
     },
-    home: resolve(process.env.DSH_HOME || `${homedir()}/.dsh`),
+    get home() {
+      const home = process.env.DSH_HOME || `${homedir()}/.dsh`
+      return isAbsolute(home) ? home : resolve(workingFolder(), home)
+    },
     // Reading it opens it, which a run without a prompt on standard input has no use for.
     get stdin() {
       return process.stdin
@@ -74,7 +77,11 @@ function processIo(): Io {
         for (const signal of stopSignals) process.off(signal, listener)
       }
     },
-    exit: code => process.exit(code),
+    exit(code) {
+      // Where the exit itself waits, for a file that cannot be opened, the next signal ends the process.
+      for (const signal of stopSignals) process.removeAllListeners(signal)
+      return process.exit(code)
+    },
   }
 }
 
@@ -90,6 +97,15 @@ function workingFolder(): string {
 function typedCommand(script: string): string {
   const isCheckout = basename(script) === 'bin.js' && !script.includes('node_modules')
   if (!isCheckout || process.platform === 'win32') return 'dsh'
-  const below = relative(workingFolder(), script)
-  return `node ${quoted(below.startsWith('..') ? script : below)}`
+  return `node ${quoted(scriptFromHere(script))}`
+}
+
+function scriptFromHere(script: string): string {
+  try {
+    const below = relative(process.cwd(), script)
+    return below.startsWith('..') ? script : below
+  } catch {
+    // The folder is gone; that is for whoever needs one to say.
+    return script
+  }
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -65,6 +65,26 @@ test('a folder that is not there, is a file or may not be read is refused', asyn
     const { code, stdout, stderr } = await dsh(['run', '-C', folder, say], unprivileged)
     assert.deepEqual([code, stdout], [2, ''])
     assert.match(stderr, pattern)
+  }
+})
+
+test('in a folder that is gone what needs none works, and the rest says so', t => {
+  const { home, work } = bench(t)
+  const dsh = (words: readonly string[], env: Record<string, string>) => {
+    mkdirSync(work, { recursive: true })
+    const script = 'rmdir "$PWD" && exec "$0" "$@"'
+    const bin = join(import.meta.dirname, '../../bin.js')
+    const options = { cwd: work, env: { PATH: process.env.PATH, ...env }, encoding: 'utf8' } as const
+    return spawnSync('sh', ['-c', script, process.execPath, bin, ...words], options)
+  }
+  assert.equal(dsh(['session', 'ls'], { DSH_HOME: home }).status, 0)
+  for (const [words, env] of [
+    [['run', say], { DSH_HOME: home }],
+    [['session', 'ls'], { DSH_HOME: 'relative' }],
+  ] as const) {
+    const { status, stderr } = dsh(words, env)
+    assert.equal(status, 2)
+    assert.match(stderr, /^error NO_FOLDER: the current folder is gone\n {2}cd\n/)
   }
 })
 
