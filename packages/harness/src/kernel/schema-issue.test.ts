@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
   boolean,
+  config,
   enum as oneOf,
   int,
   maximum,
@@ -26,8 +27,15 @@ const schema = strictObject({
   either: optional(union([string(), boolean()])),
 })
 
+/** As where no language is loaded; the whole of zod, which other tests load, brings one along. */
 function problems(value: unknown): string[] {
-  return safeParse(schema, value).error?.issues.flatMap(issueTexts) ?? []
+  const { localeError } = config()
+  config({ localeError: undefined })
+  try {
+    return safeParse(schema, value).error?.issues.flatMap(issueTexts) ?? []
+  } finally {
+    config({ localeError })
+  }
 }
 
 test('each problem of a schema is told with its place and what would do', () => {

@@ -196,7 +196,7 @@ test('a composition file can hold a script', async () => {
 test('a config that cannot be meant is refused', async () => {
   const bad: readonly [unknown, RegExp][] = [
     [{ provider: '' }, /provider/],
-    [{ scripts: [] }, /\(top level\)/],
+    [{ scripts: [] }, /scripts: is no setting/],
     [{ script: [{ texd: 'x' }] }, /script\.0/],
     [{ script: [], adapter: new ScriptedAdapter() }, /takes a script or an adapter, not both/],
     [{ adapter: {} }, /adapter: has no stream method/],
