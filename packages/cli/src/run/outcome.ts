@@ -41,7 +41,8 @@ export function exitCodeOf({ end, stopCode, failure, wasDenied }: RunFacts): num
     if (credentialCodes.has(code)) return exitCode.noCredential
     return ownCodes.has(code) ? exitCode.failed : exitCode.provider
   }
-  if (end.kind === 'aborted') return exitCode.cancelled
+  // A person cancels; whatever else stopped the turn did so because something failed.
+  if (end.kind === 'aborted') return end.reason.kind === 'user' ? exitCode.cancelled : exitCode.failed
   if (wasDenied) return exitCode.denied
   return end.kind === 'completed' ? exitCode.ok : exitCode.failed
 }
