@@ -9,6 +9,8 @@ const noHeader: Partial<SessionHeader> = {}
 export class Tally {
   /** The end of the last turn; undefined while it is open or none began. */
   end: TurnEndReason | undefined
+  /** The model began to answer, so what it was asked is on the disk. */
+  wasAnswered = false
   /** An answer of the model arrived whole. */
   hasAnswer = false
   /** The text of the last assistant message of the last turn. */
@@ -28,8 +30,10 @@ export class Tally {
       case 'turn/end':
         this.end = event.data.reason
         return
-      case 'step/start':
       case 'assistant/chunk':
+        this.wasAnswered = true
+      // fall through
+      case 'step/start':
         this.#usage = tokenUsage.apply(this.#usage, event)
         return
       case 'assistant/message':

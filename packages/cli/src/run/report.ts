@@ -1,6 +1,7 @@
 import { exitCodeOf, endLine, resultOf, summaryLine } from './outcome.ts'
 import type { RunFacts } from './outcome.ts'
 import { fixFor } from './fixes.ts'
+import type { Tally } from '../tally.ts'
 import type { Feed } from './feed.ts'
 import type { ModelChoice } from './model.ts'
 import type { Target } from './open.ts'
@@ -48,7 +49,7 @@ export async function tellOutcome(talk: Talk, told: Told): Promise<number> {
   if (line !== undefined) io.err.line(line)
   const problem = failure ?? turnFailure(facts) ?? (closed && outputFailure(closed))
   if (problem !== undefined) io.err.write(errorLines({ ...problem, exitCode: 1, ...fixOf(problem, told) }))
-  if (!isUnstored(problem)) io.err.line(summaryLine(facts, io.command))
+  if (!isUnstored(problem, tally)) io.err.line(summaryLine(facts, io.command))
   return closed === undefined ? exitCodeOf(facts) : Math.max(1, exitCodeOf(facts))
 }
 
@@ -71,19 +72,23 @@ function outputFailure(error: Error): Failure {
   return { code: 'OUTPUT_CLOSED', message: `standard output could not be written: ${code}` }
 }
 
-function fixOf(problem: Failure, { target, choice, job }: Told): { readonly fix?: string } {
+function fixOf(problem: Failure, { watch, target, choice, job }: Told): { readonly fix?: string } {
   const { io, again } = job
   const { command, home } = io
   const fix = fixFor(problem, { command, home, sessionId: target.id, keyEnv: choice.keyEnv })
   const isTooLong = problem.code === 'CONTEXT_WINDOW_EXCEEDED'
-  const goOn = isUnstored(problem) ? again : isTooLong ? undefined : `${command} run -r ${target.id} "go on"`
+  const goOn = isUnstored(problem, watch.tally)
+    ? again
+    : isTooLong
+      ? undefined
+      : `${command} run -r ${target.id} "go on"`
   const lines = [fix, goOn].filter(text => text !== undefined)
   return lines.length === 0 ? {} : { fix: lines.join('\n') }
 }
 
 /** The prompt is not, or not surely, on the disk. */
-function isUnstored(problem: Failure | undefined): boolean {
-  return problem !== undefined && unstoredCodes.has(problem.code)
+function isUnstored(problem: Failure | undefined, { wasAnswered }: Tally): boolean {
+  return problem !== undefined && unstoredCodes.has(problem.code) && !wasAnswered
 }
 
 const unstoredCodes = new Set(['STORE_FAILED', 'STORE_CLOSED', 'LOCK_LOST', 'STALE_APPEND', 'SESSION_HELD'])

@@ -206,6 +206,22 @@ test('a full disk stops the run with the log whole, and the session goes on when
   assert.deepEqual([again.code, again.stdout], [0, 'room again\n'], again.stderr)
 })
 
+test('a full disk in the middle of the work names the session to go on with', async t => {
+  const { dsh, provider, work } = bench(t)
+  let answer = reply.toolCall('bash', { command: 'echo one >> done', description: 'Do it' })
+  await provider({ fallback: () => answer })
+  const full = await dsh(['run', '--yes', say], { env: preload({ DSH_TEST_FULL_AFTER: '6' }) })
+  assert.equal(full.code, 1)
+  const done = readFileSync(join(work, 'done'), 'utf8')
+  assert.match(full.stderr, /^error STORE_FAILED: .*no space is left/m)
+  const id = sessionIn(full.stderr)
+  assert.ok(full.stderr.includes(` run -r ${id} "go on"\n`))
+  assert.ok(!full.stderr.includes("'it'\\''s the task'"))
+  answer = reply.text('room again')
+  assert.equal((await dsh(['run', '-r', id, 'go on'])).stdout, 'room again\n')
+  assert.equal(readFileSync(join(work, 'done'), 'utf8'), done)
+})
+
 test('whichever write fails, nothing is printed as an answer that is not on the disk', async t => {
   const { dsh, provider } = bench(t)
   await provider({ fallback: reply.text('the answer') })
@@ -223,7 +239,9 @@ test('whichever write fails, nothing is printed as an answer that is not on the 
     assert.deepEqual([code, stdout], [1, ''], stderr)
     assert.match(stderr, /^error STORE_FAILED: .*no space is left/m)
     assert.equal(stderr.match(/^error /gm)?.length, 1)
-    assert.ok(stderr.includes("'it'\\''s the task'"), stderr)
+    const id = / run -r (\w+) "go on"$/m.exec(stderr)?.[1]
+    if (id === undefined) assert.ok(stderr.includes("'it'\\''s the task'"), stderr)
+    else assert.ok((await dsh(['session', 'show', id])).stdout.startsWith(`› ${say}\n`))
   }
   assert.ok(failures > 1 && failures < 30, `${failures} failures`)
 })
