@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Context } from '@dsh/harness/kernel'
+import { CliError } from './errors.ts'
 import { inert } from './text.ts'
 import type { Io } from './io.ts'
 
@@ -22,4 +23,17 @@ export function tellRowsThatAreOff(ctx: Context, io: Io): void {
     if (isOff) io.err.line(inert(`note: plugin "${id}" is ${state}: ${reason ?? 'no reason is known'}`))
     if (note !== undefined) io.err.line(inert(`note: plugin "${id}": ${note}`))
   }
+}
+
+/** Throws NO_STORE where nothing would be kept: a session that cannot be opened again is lost work. */
+export function assertStore(ctx: Context, { home }: Io): void {
+  if (ctx.get('sessionPersistence') !== undefined) return
+  const row = ctx
+    .get('loader')
+    ?.report()
+    .find(({ id }) => id === 'store-jsonl')
+  const why = row?.reason ?? row?.state ?? 'not mounted'
+  throw new CliError('NO_STORE', `no session would be kept: plugin "store-jsonl" is off (${why})`, {
+    fix: `mend or take away the row "store-jsonl" of ${join(home, 'dsh.yml')}`,
+  })
 }

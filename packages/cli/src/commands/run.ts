@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { headless } from '@dsh/harness/presets/headless'
 import { CliError } from '../errors.ts'
 import { loadSchema } from '../run/answer-schema.ts'
-import { compositionFiles, tellRowsThatAreOff } from '../composition.ts'
+import { assertStore, compositionFiles, tellRowsThatAreOff } from '../composition.ts'
 import { againCommand, withPrompt } from '../run/keep-prompt.ts'
 import { readLastModel } from '../run/last-model.ts'
 import { runOptions } from '../run/options.ts'
@@ -45,6 +45,7 @@ async function begin(prompt: string, { args, options, stop, io }: Order): Promis
       readLastModel(home),
     ])
     tellRowsThatAreOff(ctx, io)
+    assertStore(ctx, io)
     const again = againCommand(prompt, args, io.command)
     return await work({ ctx, prompt, schema, last, options, stop, io, again })
   } catch (error) {

@@ -61,6 +61,19 @@ test('a broken row is told, and the run goes on without it', async t => {
   assert.match(stderr, /note: plugin "broken" is pending: waits for "nothing"/)
 })
 
+test('without a store nothing is begun, and the way back is told', async t => {
+  for (const [row, why] of [
+    ['disabled: true', 'disabled'],
+    ['config: {wirteBatchMaxDelayMs: 5}', 'wirteBatchMaxDelayMs'],
+  ]) {
+    const { dsh, home } = composed(t, `- id: store-jsonl\n  ${row}\n`)
+    const { code, stdout, stderr } = await dsh(['run', 'hi'])
+    assert.deepEqual([code, stdout], [1, ''])
+    assert.match(stderr, /^error NO_STORE: no session would be kept: plugin "store-jsonl" is off \(/m)
+    assert.ok(stderr.includes(String(why)) && stderr.includes(join(home, 'dsh.yml')))
+  }
+})
+
 test('a file that is no YAML is told with line and column, and the run goes on', async t => {
   const { dsh, provider } = composed(t, '- id: [\n')
   await provider({ script: [reply.text('ok')] })

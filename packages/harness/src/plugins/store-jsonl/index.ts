@@ -1,6 +1,6 @@
 /** Sessions as files: `<root>/<project>/<id>/log.jsonl.zst`, one writer each. `zstdcat log.jsonl.zst | jq` shows one. */
 import { resolve } from 'node:path'
-import { _default, gte, int, lte, minLength, object, string } from 'zod/mini'
+import { _default, gte, int, lte, minLength, strictObject, string } from 'zod/mini'
 import { MAX_TIMER_DELAY_MS } from '../../kernel/index.ts'
 import type { ConfigSchema, Context, PluginObject } from '../../kernel/index.ts'
 import { mountPersistence } from '../persistence/index.ts'
@@ -20,7 +20,7 @@ type CheckedConfig = Required<StoreJsonlConfig>
 
 function configSchema(): ConfigSchema<StoreJsonlConfig, CheckedConfig> {
   const delay = int().check(gte(1), lte(MAX_TIMER_DELAY_MS))
-  return object({
+  return strictObject({
     root: string().check(minLength(1)),
     writeBatchMaxDelayMs: _default(delay, 200),
   }) as unknown as ConfigSchema<StoreJsonlConfig, CheckedConfig>
