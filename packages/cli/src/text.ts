@@ -14,11 +14,16 @@ export function inert(text: string): string {
 
 const acting = /(?![\t\n])[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu
 
+/** Inert, and a single line however long: a name with a line break in it looks like no second entry of a list. */
+export function unbroken(text: string): string {
+  return inert(text.replace(/\s*\n\s*/g, ' ⏎ '))
+}
+
 const lineBytes = 160
 
 /** `text` on one line, cut where it is long. */
 export function oneLine(text: string): string {
-  return cutText(inert(text.trim().replace(/\s*\n\s*/g, ' ⏎ ')).replaceAll('\t', ' '), lineBytes)
+  return cutText(unbroken(text.trim()).replaceAll('\t', ' '), lineBytes)
 }
 
 /** A time span in the unit that fits: `12 ms`, `1.2 s`, `3 min 5 s`. */

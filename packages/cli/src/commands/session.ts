@@ -6,7 +6,7 @@ import { nearest } from '@dsh/harness/kernel'
 import { linesOf } from '../lines.ts'
 import { findSession } from '../sessions.ts'
 import { usageError } from '../errors.ts'
-import { inert } from '../text.ts'
+import { inert, unbroken } from '../text.ts'
 import { Transcript } from '../transcript.ts'
 import type { CommandBody } from '../command.ts'
 import type { Io, Output } from '../io.ts'
@@ -73,10 +73,10 @@ function jsonRow(row: SessionRow): string {
 }
 
 function humanRow(row: SessionRow): string {
-  if (!('header' in row)) return inert(`${row.id}  unreadable: ${row.problem}`)
+  if (!('header' in row)) return unbroken(`${row.id}  unreadable: ${row.problem}`)
   const { cwd = '' } = row.header
   const below = cwd.startsWith(`${homedir()}/`) ? `~${cwd.slice(homedir().length)}` : cwd
-  return inert(`${row.id}  ${localTime(row.updatedAt)}  ${below}`)
+  return unbroken(`${row.id}  ${localTime(row.updatedAt)}  ${below}`)
 }
 
 /** `2026-11-30 14:05`, in the zone of the machine. */

@@ -17,7 +17,7 @@ import { Watch } from './watch.ts'
 import { endWithin } from '../end.ts'
 import { CliError, exitCode } from '../errors.ts'
 import { errorLines, reportOf } from '../report-error.ts'
-import { inert } from '../text.ts'
+import { inert, unbroken } from '../text.ts'
 import type { Io } from '../io.ts'
 
 /** How long a cancelled turn may take to end, and then what was mounted. */
@@ -73,7 +73,7 @@ function startLines(
   { id, folder, isNew }: Target,
 ): string[] {
   const route = `${provider}/${model}${keyEnv === undefined ? '' : ` (key in ${keyEnv})`}`
-  const line = inert(`${route} · ${isNew ? 'new session' : 'session'} ${id} · ${folder}`)
+  const line = unbroken(`${route} · ${isNew ? 'new session' : 'session'} ${id} · ${folder}`)
   const demo = 'no key was found, so the demo model answers from a script; `dsh models` shows what to set'
   return reason === 'demo' ? [demo, line] : [line]
 }

@@ -32,6 +32,16 @@ test('-c goes on with the newest session of the folder, -r with the one it names
   assert.deepEqual(promptsIn(requests[5]), ['one', 'four', 'five'])
 })
 
+test('a folder whose name has a line break takes one line of the list', async t => {
+  const { dsh, provider, root } = bench(t)
+  await provider({ fallback: reply.text('ok') })
+  const folder = join(root, 'a\n0000000000  2026-11-30 14:05  ~/not there\u001b[31m')
+  mkdirSync(folder)
+  const id = sessionIn((await dsh(['run', 'one'], { cwd: folder })).stderr)
+  const { stdout } = await dsh(['session', 'ls'])
+  assert.match(stdout, new RegExp(`^${id}  .* ⏎ 0000000000  2026-11-30 14:05  ~/not there␛\\[31m\n$`))
+})
+
 test('a session keeps its model, unless -m says otherwise', async t => {
   const { dsh, provider } = bench(t)
   const { requests } = await provider({ fallback: reply.text('ok') })
