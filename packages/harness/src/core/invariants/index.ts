@@ -1,6 +1,7 @@
 /** Rules that hold whenever the harness is right, as checks of a running one and of any log. One file per check. */
 export * from './invariants.ts'
 export { answeredCalls } from './answered-calls.ts'
+export type { Companion } from './companion.ts'
 export type { InvariantsConfig } from './config.ts'
 export { enclosure } from './enclosure.ts'
 export { InvariantError } from './errors.ts'

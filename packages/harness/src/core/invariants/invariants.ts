@@ -1,8 +1,10 @@
 import type { SessionEvent } from '@dsh/protocol'
 import { Service } from '../../kernel/index.ts'
-import type { AsyncDisposer, ConfigSchema, Context, Disposer, Inject } from '../../kernel/index.ts'
+import type { AsyncDisposer, ConfigSchema, Context, Disposer } from '../../kernel/index.ts'
 import { NamedEntries } from '../scope/index.ts'
 import type { Session } from '../session/index.ts'
+import type { Companion } from './companion.ts'
+import { companions } from './companions.ts'
 import { configSchema } from './config.ts'
 import type { CheckedConfig, InvariantsConfig } from './config.ts'
 import { InvariantError } from './errors.ts'
@@ -14,13 +16,6 @@ declare module '../../kernel/index.ts' {
   interface Services {
     invariants: Invariants
   }
-}
-
-/** Watches something that is no log. */
-export interface Companion {
-  readonly inject?: Inject
-  /** `fail` throws an InvariantError where the mode is 'refuse', and else reports it and returns. */
-  install(ctx: Context, fail: (message: string) => void): void
 }
 
 interface RunningCheck {
@@ -50,6 +45,7 @@ export class Invariants extends Service {
     this.own = ctx
     this.config = config
     for (const check of logChecks) this.registerLogCheck(check)
+    for (const [name, companion] of Object.entries(companions)) this.register(name, companion)
     if (!config.enabled) return
     if (config.mode === 'refuse') {
       ctx.on('internal/dispatch', (_mode, name, args) => {

@@ -53,7 +53,7 @@ export function chunkProblem(state: StreamState, chunk: StreamChunk): string | u
 }
 
 /** What is missing at the end of the stream. Undefined = nothing. */
-function endProblem(state: StreamState): string | undefined {
+export function endProblem(state: StreamState): string | undefined {
   return state.hasFinish ? undefined : 'the stream ended without a finish'
 }
 
