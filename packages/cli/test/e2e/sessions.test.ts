@@ -35,11 +35,11 @@ test('-c goes on with the newest session of the folder, -r with the one it names
 test('a folder whose name has a line break takes one line of the list', async t => {
   const { dsh, provider, root } = bench(t)
   await provider({ fallback: reply.text('ok') })
-  const folder = join(root, 'a\n0000000000  2026-11-30 14:05  ~/not there\u001b[31m')
+  const folder = join(root, 'a\n0000000000  2026-11-30 14:05  not there\u001b[31m')
   mkdirSync(folder)
   const id = sessionIn((await dsh(['run', 'one'], { cwd: folder })).stderr)
   const { stdout } = await dsh(['session', 'ls'])
-  assert.match(stdout, new RegExp(`^${id}  .* ⏎ 0000000000  2026-11-30 14:05  ~/not there␛\\[31m\n$`))
+  assert.match(stdout, new RegExp(`^${id}  .* ⏎ 0000000000  2026-11-30 14:05  not there␛\\[31m\n$`))
 })
 
 test('a session keeps its model, unless -m says otherwise', async t => {
