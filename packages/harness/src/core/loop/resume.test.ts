@@ -100,6 +100,10 @@ test('a resumed agent has its history, its turn numbers and its parked input, an
   )
   assert.deepEqual(lintLog(agent.session.events), [])
   assert.ok(memory.held.has(id))
+  const labels = ctx.inspect().effects.filter(label => label === 'agent a')
+  await handle.dispose()
+  await nextTask()
+  assert.deepEqual([labels.length, ctx.inspect().effects.includes('agent a')], [1, false])
   assert.deepEqual(
     memory.signals.map(({ aborted }) => aborted),
     [false],
@@ -237,6 +241,33 @@ test('configured agents are there with the loop, under their own or a new id', a
     ['n', 'a'],
   )
   assert.deepEqual(heard.slice().sort().slice(0, 1), ['a resume'])
+})
+
+test('a configured agent needs no store unless it must go on with something', async () => {
+  const { ctx, heard } = await setup()
+  await reconfigure(ctx, [
+    { id: 'main', ...mock },
+    { id: 'kept', sessionId: 'k', ...mock },
+  ])
+  assert.equal(ctx.agents.list().length, 2)
+  assert.ok(heard.includes('k startup'))
+})
+
+test('a configured agent that is not there yet when its loop ends is no failure', async () => {
+  const { ctx, memory, heard } = await setup()
+  await ctx.plugin(memory.plugin)
+  const gate = Promise.withResolvers<void>()
+  memory.gate.open = gate.promise
+  await reconfigure(ctx, [{ id: 'gone', resumeSessionId: 'nowhere' }])
+  const loop = [...ctx.fiber.children].find(each => each.name === 'AgentLoop')
+  const end = loop?.dispose()
+  gate.resolve()
+  await end
+  for (let i = 0; i < 4; i++) await nextTask()
+  const early = ctx.plugin(AgentLoop, { agents: [{ id: 'early', maxTokens: 1 }] })
+  await early.dispose()
+  for (let i = 0; i < 4; i++) await nextTask()
+  assert.deepEqual(heard, [])
 })
 
 test('a configured agent that does not start is reported, and the others start', async () => {

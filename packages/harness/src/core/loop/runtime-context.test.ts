@@ -4,6 +4,7 @@ import type { UserMessage } from '@dsh/protocol'
 import { text, toolCall } from '../../plugins/llm-scripted/index.ts'
 import type { ScriptEntry } from '../../plugins/llm-scripted/index.ts'
 import { createHarness, say } from '../../testing/index.ts'
+import { createUserMessage } from '../llm/index.ts'
 import { defineTool } from '../tools/index.ts'
 
 async function setup() {
@@ -78,6 +79,24 @@ test('it is said again only when it changed, also between the steps of a turn', 
         source.kind === 'plugin' && source.form === 'snapshot' && source.sections.map(each => each.text),
     ),
     [['noon', 'here'], ['evening', 'here'], ['evening']],
+  )
+})
+
+test('a snapshot of another plugin is no part of it', async () => {
+  const { agent, turn, snapshots } = await setup()
+  await turn('one')
+  const sections = [{ name: 'branch', text: 'main' }]
+  agent.inject(
+    createUserMessage({
+      content: [{ type: 'text', text: 'On main.' }],
+      source: { kind: 'plugin', plugin: 'git', form: 'snapshot', sections },
+    }),
+  )
+  await turn('two')
+  await turn('three')
+  assert.deepEqual(
+    snapshots().map(({ source }) => source.kind === 'plugin' && source.plugin),
+    ['@dsh/system-prompt', 'git'],
   )
 })
 

@@ -146,7 +146,9 @@ test('the size of the pool is read anew for each group', async () => {
   const { ctx, only, go, open, settle, end } = await setup(names, { maxParallelToolCalls: 2 })
   await go()
   ctx.agentLoop.setMaxParallelToolCalls(10)
-  assert.throws(() => ctx.agentLoop.setMaxParallelToolCalls(0), RangeError)
+  for (const count of [0, 1.5, NaN])
+    assert.throws(() => ctx.agentLoop.setMaxParallelToolCalls(count), RangeError)
+  assert.equal(ctx.agentLoop.maxParallelToolCalls, 10)
   open('p1')
   await settle()
   assert.deepEqual(only('start'), ['p1', 'p2', 'p3'])
@@ -323,6 +325,34 @@ test('no body starts after a failure, also of a call that was waiting for approv
   await end()
   assert.deepEqual(only('start'), ['p1'])
   assert.deepEqual(results(), ['p1 TOOL_OUTCOME_UNKNOWN', 'p2 TOOL_OUTCOME_UNKNOWN', 'p3 TOOL_NOT_STARTED'])
+})
+
+test('what a tool gives to surfaces is in the log beside its result, and nowhere where it gives nothing', async () => {
+  const calls = toolCalls([
+    { name: 'count', args: {}, id: 'a' },
+    { name: 'plain', args: {}, id: 'b' },
+  ])
+  const { ctx, agent: make } = await createHarness([calls, text('done')])
+  ctx.tools.register(
+    defineTool({
+      name: 'count',
+      description: 'Counts.',
+      parameters: {},
+      output: { schema: { type: 'number' }, render: () => 'three', presentationMeta: (_args, n) => ({ n }) },
+      execute: () => 3,
+    }),
+  )
+  ctx.tools.register(
+    defineTool({ name: 'plain', description: 'Plain.', parameters: {}, execute: () => 'ok' }),
+  )
+  const agent = make()
+  agent.followup(say('go'))
+  await agent.whenIdle()
+  const results = agent.session.events.flatMap(event => (event.type === 'tool/result' ? [event.data] : []))
+  assert.deepEqual(
+    results.map(data => ('meta' in data ? data.meta : 'none')),
+    [{ n: 3 }, 'none'],
+  )
 })
 
 test('arguments are parsed once: nothing is an empty object, and what is no JSON stands for itself', async () => {

@@ -521,12 +521,13 @@ test('a listener cannot change what was called, and after the end not the signal
 test('an abort between the stages runs no wrapper', async () => {
   const { ctx, calls, controller, input } = bareTool()
   ctx.on('tools/execute', (_exec, next) => (calls.push('execute'), next()))
+  ctx.on('tools/post-execute', (_exec, _result, next) => (calls.push('post-execute'), next()))
   const call = ctx.tools.open(input())
   await call.prepare()
   controller.abort()
   await call.dispatch()
   assert.equal(codeOf(await call.finish()), 'ABORTED_BEFORE_DISPATCH')
-  assert.deepEqual(calls, [])
+  assert.deepEqual(calls, ['post-execute'])
 })
 
 test('a wrapper that tries twice may keep the first result, with what came along', async () => {

@@ -278,7 +278,11 @@ test('a program is offered in place of the tools, or beside them, where that is 
   const code = scope.tools.presentAs('code')
   assert.deepEqual(names(key), ['run_code'])
   assert.deepEqual(names(), ['read'])
+  const asked: string[] = []
+  ctx.on('tools/pre-execute', ({ name }, next) => (asked.push(name), next()))
+  ctx.on('tools/post-execute', ({ name }, _result, next) => (asked.push(name), next()))
   assert.equal(await text('read', key), 'Error: tool "read" can be called from a program only: call run_code')
+  assert.deepEqual(asked, [])
   assert.equal(await text(codeToolName, key), 'ran')
   assert.deepEqual([...ctx.tools.knownNames(key)], ['read', 'run_code'])
   code()
