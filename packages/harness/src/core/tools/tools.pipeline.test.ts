@@ -9,6 +9,10 @@ import type { Body } from '../../testing/bare-tool.ts'
 import { defineTool } from './index.ts'
 import type { ToolExecutionResult, ToolRunContext } from './index.ts'
 
+function concludes(result: ToolExecutionResult): boolean {
+  return !result.isError && result.concludesTurn === true
+}
+
 test('the stages come in order, each once', async () => {
   const { ctx, calls, run } = bareTool(undefined, {
     finalizeContent: () => void calls.push('finalizeContent'),
@@ -433,6 +437,8 @@ test('a success that a wrapper made up has to fit the declaration, and is render
     content: [{ type: 'text', text: '[cached]' }],
     meta: { shown: 'cached' },
   })
+  made = { isError: false, value: 'cached', content: [], concludesTurn: true }
+  assert.equal(concludes(await run()), true)
   made = { isError: false, value: 1, content: [], additionalContexts: [note('wrapper')] }
   const result = await run()
   assert.equal(codeOf(result), 'INVALID_TOOL_OUTPUT')
@@ -451,6 +457,21 @@ test('a failure that a wrapper made up is kept as it is', async () => {
   }
   ctx.on('tools/execute', async () => made)
   assert.deepEqual(await run(), made)
+})
+
+test('of a failure that a wrapper made up, the model is shown something in any case', async () => {
+  for (const made of [
+    { isError: true, error: { message: 'late' }, content: [] },
+    { isError: true, error: { message: 'late' } },
+  ]) {
+    const { ctx, run } = bareTool()
+    ctx.on('tools/execute', async () => made as ToolExecutionResult)
+    assert.deepEqual(await run(), {
+      isError: true,
+      error: { message: 'late' },
+      content: [{ type: 'text', text: 'Error: late' }],
+    })
+  }
 })
 
 test('a wrapper that gives nothing is an error', async () => {
