@@ -52,13 +52,18 @@ test('what the program settles is not for a file to change', async t => {
 })
 
 test('a broken row is told, and the run goes on without it', async t => {
-  const yaml = '- name: ./absent.ts\n- {id: broken, name: ./hello.ts, inject: [nothing]}\n'
+  const yaml =
+    '- name: ./absent.ts\n- {id: broken, name: ./hello.ts, inject: [nothing]}\n- {id: bsh, disabled: true}\n'
   const { dsh, provider } = composed(t, yaml)
   await provider({ script: [reply.text('ok')] })
   const { code, stdout, stderr } = await dsh(['run', 'hi'])
   assert.deepEqual([code, stdout], [0, 'ok\n'])
   assert.match(stderr, /note: plugin "absent" is unloaded: plugin ".\/absent.ts" cannot be loaded/)
   assert.match(stderr, /note: plugin "broken" is pending: waits for "nothing"/)
+  assert.match(
+    stderr,
+    /note: plugin "bsh" is unloaded: no layer brings in a plugin "bsh"; did you mean "bash"\?/,
+  )
 })
 
 test('without a store nothing is begun, and the way back is told', async t => {

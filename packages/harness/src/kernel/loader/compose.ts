@@ -1,14 +1,14 @@
-import { LoaderError } from './errors.ts'
+import { nearest } from '../nearest.ts'
 import { isRecord } from './row.ts'
 import type { Row, RowPatch } from './row.ts'
 
 /**
  * Merges layers, the first the weakest, into the rows to run. A row keeps the place of the layer that brought it in;
- * its config is merged key by key, lists and other fields are replaced. Throws INVALID_ROW for a row nobody named.
+ * its config is merged key by key, lists and other fields are replaced. A row that changes what no layer brings in has a
+ * `problem`.
  */
 export function compose(layers: readonly (readonly RowPatch[])[]): Row[] {
-  const rows = layers.reduce<readonly RowPatch[]>((under, over) => mergeRows(under, over), [])
-  return rows.map(toRow)
+  return toRows(layers.reduce<readonly RowPatch[]>((under, over) => mergeRows(under, over), []))
 }
 
 /** `over` on `under`, by id. */
@@ -38,14 +38,16 @@ function mergeConfig(under: unknown, over: unknown): unknown {
   return merged
 }
 
-function toRow(patch: RowPatch): Row {
-  const { rows, name, ...rest } = patch
-  if (patch.group === true) return { ...rest, name: name ?? 'group', rows: (rows ?? []).map(toRow) }
-  if (name === undefined) {
-    throw new LoaderError(
-      'INVALID_ROW',
-      `"${patch.id}" changes a plugin that no layer brings in: give it a name`,
-    )
-  }
-  return { ...rest, name }
+function toRows(patches: readonly RowPatch[]): Row[] {
+  const known = patches.filter(({ name, group }) => name !== undefined || group === true).map(({ id }) => id)
+  return patches.map(({ rows, name, ...rest }): Row => {
+    if (rest.group === true) return { ...rest, name: name ?? 'group', rows: toRows(rows ?? []) }
+    if (name !== undefined) return { ...rest, name }
+    const { id } = rest
+    return {
+      id,
+      name: id,
+      problem: `no layer brings in a plugin "${id}"${nearest(id, known) || '; give it a name'}`,
+    }
+  })
 }

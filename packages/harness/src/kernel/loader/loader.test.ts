@@ -65,10 +65,20 @@ test('later layers change config key by key, and bring rows of their own', () =>
   ])
 })
 
-test('a layer that changes a plugin nobody brings in is refused', () => {
-  assert.throws(() => compose([rows({ id: 'ghost', config: {} })]), {
-    code: 'INVALID_ROW',
-    message: '"ghost" changes a plugin that no layer brings in: give it a name',
+test('a row that changes a plugin nobody brings in is off with the nearest id, and refused while running', async () => {
+  const { log, loader } = setup()
+  const base = rows({ id: 'alpha', name: 'a' })
+  await loader.apply([base, rows({ id: 'alpa', disabled: true })])
+  assert.deepEqual(log, ['a up undefined'])
+  assert.deepEqual(loader.report()[1], {
+    id: 'alpa',
+    name: 'alpa',
+    state: 'unloaded',
+    reason: 'no layer brings in a plugin "alpa"; did you mean "alpha"?',
+  })
+  await assert.rejects(loader.apply([base, rows({ id: 'zzz', config: {} })]), {
+    code: 'CHANGE_REFUSED',
+    message: /no layer brings in a plugin "zzz"; give it a name/,
   })
 })
 

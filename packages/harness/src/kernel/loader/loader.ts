@@ -207,6 +207,7 @@ export class Loader {
     const plugins = new Map<Row, LoadedPlugin>()
     const failures = new Map<string, string>()
     const load = async (row: Row): Promise<void> => {
+      if (row.problem !== undefined) return void failures.set(row.id, row.problem)
       try {
         interpolate(row.config, this.#options.env ?? {})
         plugins.set(

@@ -20,6 +20,8 @@ export interface Row {
   readonly intercept?: Readonly<Record<string, object>>
   /** The file that names the plugin, as a URL; relative names count from there. */
   readonly base?: string
+  /** Why the row cannot be mounted at all. */
+  readonly problem?: string
 }
 
 /** A row as one layer writes it: whatever it leaves out comes from the layers before. */
