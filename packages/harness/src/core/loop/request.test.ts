@@ -496,6 +496,54 @@ test('context injected while a request is made joins the next one', async () => 
   )
 })
 
+test('a prompt that contradicts itself fails its turn by name, and the agent goes on once it is mended', async () => {
+  const { ctx, start, turn } = await setup(text('ok'), text('ok'), text('ok'))
+  const agent = start()
+  const { systemPrompt } = ctx
+  const complete = (name: string) => systemPrompt.section({ name, order: 0, text: 'x', complete: true })
+  const mistakes: readonly (readonly [make: () => (() => void)[], message: RegExp])[] = [
+    [
+      () => [systemPrompt.section({ name: 'where', order: 0, text: '{{nowhere}}' })],
+      /variable "nowhere" in section "where" is unknown/,
+    ],
+    [() => [complete('one'), complete('two')], /"one" and "two" each claim to stand alone/],
+    [
+      () => [
+        systemPrompt.tools(() => {
+          throw new Error('no list')
+        }),
+      ],
+      /a tool provider failed: no list/,
+    ],
+  ]
+  for (const [make, message] of mistakes) {
+    const undo = make()
+    await turn(agent, 'wrong')
+    const reason = dataOf(agent.session, 'turn/end').at(-1)?.reason
+    assert.match(reason?.kind === 'error' ? reason.error.message : '', message)
+    for (const each of undo) each()
+    await turn(agent, 'right')
+    assert.match(outline(agent.session.events), /te:completed$/)
+  }
+})
+
+test('a tool order that names no tool fails the turn, not the driver', async () => {
+  const ctx = new Context()
+  for (const plugin of [LlmRuntime, SessionStore, ToolRuntime, AgentRegistry]) await ctx.plugin(plugin)
+  await ctx.plugin(SystemPrompt, { toolOrder: ['noop', '<unlisted-tools>'] })
+  await ctx.plugin(AgentLoop)
+  ctx.llm.registerAdapter(['mock'], new ScriptedAdapter([text('ok')]))
+  const agent = ctx.agentLoop.create(SessionId('ordered'), { provider: 'mock', model: 'm' })
+  const turn = async (): Promise<string> => {
+    agent.followup(say('go'))
+    await agent.whenIdle()
+    return outline(agent.session.events)
+  }
+  assert.match(await turn(), /te:error\{UNKNOWN\}$/)
+  ctx.tools.register(tool('noop'))
+  assert.match(await turn(), /te:completed$/)
+})
+
 test('what a pre-step listener registers counts for the very step', async () => {
   const { ctx, sent, start, turn } = await setup(text('ok'))
   const agent = start()
