@@ -177,3 +177,33 @@ test('a provider that comes and goes while a dependent loads leaves the dependen
   assert.deepEqual(log, ['loaded', 'undone'])
   assert.deepEqual(errors, [])
 })
+
+test('a timer that is still open ends with its plugin', async t => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const { ctx } = setup()
+  let calls = 0
+  const fiber = ctx.plugin(own => void own.setTimeout(() => calls++, 10))
+  t.mock.timers.tick(5)
+  await fiber.dispose()
+  t.mock.timers.tick(100)
+  assert.equal(calls, 0)
+})
+
+test('a service that a running plugin provides later starts those who wait for it, and its end unloads them', () => {
+  const { ctx } = setup()
+  const log: string[] = []
+  ctx.plugin({
+    name: 'user',
+    inject: ['late'],
+    apply: () => {
+      log.push('up')
+      return () => void log.push('down')
+    },
+  })
+  let own: Context | undefined
+  ctx.plugin(inner => void (own = inner))
+  const withdraw = own?.provide('late' as never, {} as never)
+  assert.deepEqual(log, ['up'])
+  withdraw?.()
+  assert.deepEqual(log, ['up', 'down'])
+})

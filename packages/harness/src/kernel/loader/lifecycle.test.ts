@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdir, mkdtemp, readFile, rm, utimes, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { test } from 'node:test'
@@ -199,10 +199,15 @@ test('a plugin that ends a child of its own leaves its row and the file as they 
 
 test('a changed file of an installed plugin asks for a restart once, and the plugin runs on', async t => {
   const dir = await folder(t)
-  const main = 'import { part } from "./part.js"\nexport default { name: "installed", apply() { part() } }'
+  const applied: string[] = []
+  Object.assign(globalThis, { dshApplied: applied })
+  t.after(() => Reflect.deleteProperty(globalThis, 'dshApplied'))
+  const main = `
+    import { part } from "./part.js"
+    export default { name: "installed", apply() { globalThis.dshApplied.push(part()) } }`
   const file = await install(dir, 'installed', {}, main)
   const part = path.join(path.dirname(file), 'part.js')
-  await writeFile(part, 'import "other"\nexport const part = () => {}')
+  await writeFile(part, 'import "other"\nexport const part = () => "part"')
   const other = await install(dir, 'other', {}, 'export const other = 1')
   const { loader, errors } = setup({})
   await loader.apply([parseRows([{ name: 'installed' }], pathToFileURL(path.join(dir, 'dsh.yml')).href)])
@@ -215,6 +220,7 @@ test('a changed file of an installed plugin asks for a restart once, and the plu
   assert.deepEqual(errors, [
     'root loader: the files of plugin "installed" were changed; it runs as before until a restart',
   ])
+  assert.deepEqual(applied, ['part'])
   assert.deepEqual(loader.report(), [
     {
       id: 'installed',
@@ -334,4 +340,39 @@ test('an instance in a row of the program reaches the plugin as it is, whatever 
   assert.equal(config.list[0], clock)
   assert.equal(config.clock.now(), 7)
   assert.deepEqual([config.zone, config.more], ['UTC', 1])
+})
+
+test('the module of a row that is switched off is not even loaded', async t => {
+  const dir = await folder(t)
+  await writeFile(path.join(dir, 'off.ts'), 'globalThis.dshLoaded = true\nexport const off = { apply() {} }')
+  const { loader } = setup({})
+  const base = pathToFileURL(path.join(dir, 'dsh.yml')).href
+  await loader.apply([parseRows([{ name: './off.ts', disabled: true }], base)])
+  assert.equal('dshLoaded' in globalThis, false)
+  assert.deepEqual(loader.modules.paths(), [])
+})
+
+test('the watcher reloads the plugin whose file was saved, and none beside it', async t => {
+  const dir = await folder(t)
+  const yaml = path.join(dir, 'dsh.yml')
+  for (const name of ['left', 'right'])
+    await writeFile(path.join(dir, `${name}.ts`), `export const it = { name: '${name} 1', apply() {} }`)
+  await writeFile(yaml, '- {name: ./left.ts}\n- {name: ./right.ts}\n')
+  const { ctx, loader } = setup({})
+  const composition = new Composition(ctx, loader, { base: [], files: [yaml], report: failNow })
+  await composition.start()
+  composition.watch()
+  const seen: string[] = []
+  ctx.on('internal/fiber', ({ name, state }) => {
+    if (state === 'active') seen.push(name)
+  })
+  // What is saved before the watcher has looked for the first time counts as unchanged.
+  for (let save = 2; seen.length === 0; save++) {
+    await writeFile(path.join(dir, 'new.ts'), `export const it = { name: 'left ${save}', apply() {} }`)
+    await rename(path.join(dir, 'new.ts'), path.join(dir, 'left.ts'))
+    await settle()
+  }
+  await composition.refresh()
+  for (const name of seen) assert.match(name, /^left /)
+  await ctx.dispose()
 })
