@@ -1,0 +1,11 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { isLoopRequest, markLoopRequest } from './index.ts'
+
+test('a request that one copy of the module marks is known to the others', async () => {
+  const copy = (await import(`./loop-request.ts?copy`)) as typeof import('./loop-request.ts')
+  assert.notEqual(copy.markLoopRequest, markLoopRequest)
+  const request = copy.markLoopRequest(Object.freeze({ provider: 'p', model: 'm', messages: [] }))
+  assert.ok(isLoopRequest(request))
+  assert.ok(!isLoopRequest({ ...request }))
+})
