@@ -224,6 +224,8 @@ test('a restriction names what the scope inherits, or is refused', () => {
   refuse({ deny: [] }, /restricts nothing/)
   refuse({ allow: ['a', 'b'] }, /names "b", which the scope does not inherit/)
   refuse({ deny: ['own', codeToolName] }, /names "own", "run_code"/)
+  ctx.tools.transport(tool(codeToolName))
+  refuse({ deny: [codeToolName] }, /names "run_code"/)
   assert.throws(() => ctx.tools.restrict({ allow: ['a'] }), /only a scoped context/)
 })
 
@@ -265,9 +267,9 @@ test('a call with arguments that do not fit, or to a hidden tool, runs alone', (
 })
 
 test('a program is offered in place of the tools, or beside them, where that is asked for', async () => {
-  const { ctx, names, text } = setup()
+  const { ctx, call, names, text } = setup()
   const key = {}
-  ctx.tools.register(tool('read'))
+  ctx.tools.register(tool('read', 'read', { isConcurrencySafe: () => true }))
   const scope = createScope(ctx, key).ctx
   assert.throws(() => scope.tools.presentAs('code'), /nobody provides "run_code"/)
   const undo = ctx.tools.transport(tool(codeToolName, 'ran'))
@@ -283,12 +285,18 @@ test('a program is offered in place of the tools, or beside them, where that is 
   ctx.on('tools/post-execute', ({ name }, _result, next) => (asked.push(name), next()))
   assert.equal(await text('read', key), 'Error: tool "read" can be called from a program only: call run_code')
   assert.deepEqual(asked, [])
+  assert.deepEqual(
+    [call('read', key), call('read')].map(each => ctx.tools.executionMode(each)),
+    ['exclusive', 'parallel'],
+  )
   assert.equal(await text(codeToolName, key), 'ran')
   assert.deepEqual([...ctx.tools.knownNames(key)], ['read', 'run_code'])
-  code()
-  assert.deepEqual(names(key), ['read', 'run_code'])
   undo()
   assert.deepEqual(names(key), ['read'])
+  assert.equal(await text('read', key), 'read')
+  ctx.tools.transport(tool(codeToolName, 'ran'))
+  code()
+  assert.deepEqual(names(key), ['read', 'run_code'])
 })
 
 test('a program calls the tools themselves, but no program', async () => {
