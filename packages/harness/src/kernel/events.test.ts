@@ -283,3 +283,31 @@ test('listeners of a disposed plugin hear nothing', async () => {
   ctx.emit('test/emit', 1)
   assert.deepEqual(heard, [])
 })
+
+test('the compiler refuses a dispatch in another mode, with other arguments, or of an event that nobody declared', () => {
+  const { ctx, heard } = setup()
+  const dispatches: (() => unknown)[] = [
+    // @ts-expect-error -- a veto is not emitted
+    () => ctx.emit('test/veto', 1),
+    // @ts-expect-error -- nobody may refuse what is emitted
+    () => ctx.veto('test/emit', 1),
+    // @ts-expect-error -- a serial event is not told to all at once
+    () => ctx.parallel('test/serial', 1),
+    // @ts-expect-error -- the number is missing
+    () => ctx.emit('test/emit'),
+    // @ts-expect-error -- a text is no number
+    () => ctx.emit('test/emit', 'one'),
+    // @ts-expect-error -- what the innermost next runs is missing
+    () => ctx.waterfall('test/wrap', 1),
+    // @ts-expect-error -- a wrapper gives what it wraps
+    () => ctx.on('test/wrap', (value, _next) => value),
+    // @ts-expect-error -- not declared
+    () => ctx.emit('test/none'),
+  ]
+  const right: (() => unknown)[] = [
+    () => ctx.on('test/bail', value => `${value}`),
+    () => heard.push(ctx.bail('test/bail', 2) ?? ''),
+  ]
+  for (const each of right) each()
+  assert.deepEqual([dispatches.length, heard], [8, ['2']])
+})
