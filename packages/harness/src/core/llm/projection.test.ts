@@ -11,6 +11,7 @@ import {
   LlmRuntime,
   markLoopRequest,
 } from './index.ts'
+import type { GenerateOptions } from './index.ts'
 import { ProjectionCheck } from './projection.ts'
 
 const prompt = createUserMessage({ content: [{ type: 'text', text: 'go' }], source: { kind: 'user' } })
@@ -92,15 +93,21 @@ test('a history that grows is looked at only where it grew, and one that changed
   assert.deepEqual(codes(prompt, says(text('a'))), [])
 })
 
-test('each fault of a loop request is told once', async () => {
+test('each fault of a history is told once, whoever sends it', async () => {
   const ctx = new Context()
   await ctx.plugin(LlmRuntime)
   const told: string[] = []
   ctx.on('llm/projection', ({ problems }) => void told.push(...problems.map(({ code }) => code)))
   ctx.on('llm/stream', async function* () {})
   const messages = [prompt, says(call('1', 'no json')), prompt]
-  for (let request = 0; request < 2; request++)
-    for await (const _ of ctx.llm.stream(markLoopRequest({ provider: 'p', model: 'm', messages })))
-      assert.fail()
-  assert.deepEqual(told, ['ARGUMENTS_NOT_AN_OBJECT', 'UNANSWERED_CALL'])
+  const send = async (request: GenerateOptions): Promise<void> => {
+    for await (const _ of ctx.llm.stream(request)) assert.fail()
+  }
+  const request = { provider: 'p', model: 'm', messages }
+  await send(markLoopRequest({ ...request }))
+  await send(markLoopRequest({ ...request }))
+  await send(request)
+  assert.deepEqual(told.splice(0), ['ARGUMENTS_NOT_AN_OBJECT', 'UNANSWERED_CALL'])
+  await send({ ...request, messages: [{ ...prompt }, says()] })
+  assert.deepEqual(told, ['EMPTY_ASSISTANT_MESSAGE'])
 })

@@ -17,7 +17,6 @@ import { coalesced } from './coalesce.ts'
 import { ProviderDirectory } from './directory.ts'
 import type { ConfigurableProvider, ModelDiscovery } from './directory.ts'
 import { llmError } from './failure.ts'
-import { isLoopRequest } from './loop-request.ts'
 import { checkedCatalog, checkedProviderInfo } from './model-info.ts'
 import { ProjectionCheck } from './projection.ts'
 import type { ProjectionProblem } from './projection.ts'
@@ -33,7 +32,7 @@ declare module '../../kernel/index.ts' {
   interface Events {
     /** Around each model request. A loop's request may be observed or answered here, a hand-made one also routed. */
     'llm/stream': Waterfall<[options: GenerateOptions], AsyncIterable<StreamChunk>>
-    /** A loop sends a history with faults that a strict provider would refuse; each is told once. */
+    /** A request has a history with faults that a strict provider would refuse; each is told once. */
     'llm/projection': Emit<
       [{ readonly sessionId?: SessionId; readonly problems: readonly ProjectionProblem[] }]
     >
@@ -189,7 +188,7 @@ export class LlmRuntime extends Service {
   }
 
   private dispatch(options: GenerateOptions, prepared: ResolvedCall | undefined): AsyncIterable<StreamChunk> {
-    if (isLoopRequest(options)) this.checkHistory(options)
+    this.checkHistory(options)
     const passage: Passage = { lastChecked: undefined }
     let direct: AsyncIterable<StreamChunk> | undefined
     const stream = this.ctx.waterfall(scopeTarget(this.ctx.scope), 'llm/stream', options, () => {
