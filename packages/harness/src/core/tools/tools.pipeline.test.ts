@@ -369,6 +369,24 @@ test('an abort that makes a policy break is an abort', async () => {
   assert.deepEqual(calls, [])
 })
 
+test('a signal that a wrapper puts in does not hide that the caller gave up, nor that it is over itself', async () => {
+  const live = new AbortController().signal
+  const cases: readonly (readonly [giveUp: boolean, signal: AbortSignal])[] = [
+    [true, live],
+    [false, AbortSignal.abort()],
+  ]
+  for (const [giveUp, signal] of cases) {
+    const { ctx, calls, controller, run } = bareTool()
+    ctx.on('tools/execute', (exec, next) => {
+      if (giveUp) controller.abort()
+      exec.signal = signal
+      return next()
+    })
+    assert.equal(codeOf(await run()), 'ABORTED_BEFORE_DISPATCH')
+    assert.deepEqual(calls, [])
+  }
+})
+
 test('an abort inside a wrapper keeps the body from running', async () => {
   const { ctx, calls, controller, run } = bareTool()
   ctx.on('tools/execute', async (_exec, next) => {
