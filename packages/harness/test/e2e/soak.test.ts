@@ -108,8 +108,6 @@ class Soak {
   readonly off = new Set<string>()
   turns = 0
   changes = 0
-  readonly #opening = new Set<Promise<unknown>>()
-  #storeChange: Promise<void> | undefined
   #forks = 0
   #words = 0
 
@@ -142,10 +140,9 @@ class Soak {
     const known = this.handles.get(id)
     const { ctx } = this.host
     if (known !== undefined && ctx.agents.get(SessionId(id)) === known.agent) return known.agent
-    const handle = await this.#open(async () => {
-      const rows = await ctx.sessionPersistence.list()
-      return rows.some(row => row.id === id) ? this.host.resume(id) : this.host.agent(id)
-    })
+    const rows = await ctx.sessionPersistence.list()
+    const isStored = rows.some(row => row.id === id)
+    const handle = await (isStored ? this.host.resume(id) : this.host.agent(id))
     this.handles.set(id, handle)
     this.gone.push(new WeakRef(handle.agent), new WeakRef(handle.agent.session))
     return handle.agent
@@ -196,7 +193,7 @@ class Soak {
     } finally {
       await owner.dispose()
     }
-    const handle = await this.#open(() => this.host.resume(id))
+    const handle = await this.host.resume(id)
     this.gone.push(new WeakRef(handle.agent))
     await turn(handle.agent, 'on my own')
     await handle.dispose()
@@ -226,24 +223,7 @@ class Soak {
     const { composition, file } = this.host
     const disabled = !this.off.delete(row)
     if (disabled) this.off.add(row)
-    const change = (): Promise<void> => composition.update(file, row, { disabled })
-    if (row !== 'store-jsonl' && row !== 'sessions') return change()
-    while (this.#opening.size > 0) await Promise.allSettled(this.#opening)
-    this.#storeChange = change()
-    await this.#storeChange
-    this.#storeChange = undefined
-  }
-
-  /** What becomes of a session that is just being opened when its store ends is the store's own affair. */
-  async #open<T>(work: () => Promise<T>): Promise<T> {
-    while (this.#storeChange !== undefined) await this.#storeChange
-    const opening = work()
-    this.#opening.add(opening)
-    try {
-      return await opening
-    } finally {
-      this.#opening.delete(opening)
-    }
+    await composition.update(file, row, { disabled })
   }
 
   async round(): Promise<void> {

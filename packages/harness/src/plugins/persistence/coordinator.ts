@@ -182,6 +182,8 @@ export class Coordinator {
           if (notice !== undefined) this.#host.notice({ id, code: 'TAIL_CUT', message: notice })
           await writer.append(closers)
           options.signal?.throwIfAborted()
+          // The store may have ended meanwhile, and would not know of a reservation made now.
+          this.#assertOpen()
           const length = log.events.length + closers.length
           const reservation = { session, writer, length }
           this.#reserved.set(id, reservation)
@@ -215,8 +217,12 @@ export class Coordinator {
     this.#forget(track)
   }
 
-  #assertFree(id: SessionId): void {
+  #assertOpen(): void {
     if (this.#isClosed) throw new PersistenceError('STORE_CLOSED', `${this.medium.name} is closed`)
+  }
+
+  #assertFree(id: SessionId): void {
+    this.#assertOpen()
     if (this.#tracks.has(id)) throw new PersistenceError('SESSION_LIVE', `session "${id}" is live`)
     if (this.#reserved.has(id)) throw new PersistenceError('SESSION_LIVE', `session "${id}" is being resumed`)
   }

@@ -74,6 +74,22 @@ test('a store that has ended takes nothing more', async () => {
   await assert.rejects(persistence.append(id, []), { code: 'STORE_CLOSED' })
 })
 
+test('a session that is being opened when the store ends is not held for ever', async () => {
+  const store = new MemoryStore()
+  const first = await startProgram(store)
+  append(first.ctx.sessions.create(id), ...turnOf('a'))
+  await first.stop()
+  const { ctx, stop } = await startProgram(store)
+  const opening = ctx.sessionPersistence.prepare(id)
+  const refused = assert.rejects(opening, { code: 'STORE_CLOSED' })
+  await Promise.resolve()
+  await Promise.resolve()
+  await stop()
+  await refused
+  const { writer } = await store.open().resume(id)
+  await writer.close()
+})
+
 test('a session that is only looked at is no session of the store', async () => {
   const store = new MemoryStore()
   const first = await startProgram(store)
