@@ -12,8 +12,10 @@ const lingerMs = 3000
 
 /** Runs one dsh command and resolves with its exit code. */
 export async function main(argv: string[]): Promise<number> {
-  const io = processIo()
+  let mayGoOn: UncaughtListener = () => false
+  const io: Io = { ...processIo(), onUncaught: listener => void (mayGoOn = listener) }
   process.on('uncaughtException', error => {
+    if (mayGoOn(error)) return
     io.err.line(`error INTERNAL: ${String(error.stack)}`)
     void io.err.flush().then(() => process.exit(1))
   })
@@ -22,9 +24,17 @@ export async function main(argv: string[]): Promise<number> {
     return reportError(error, io, { json: argv[0] === 'run' && argv.includes('--json') })
   })
   await io.out.flush()
+  const { failure } = io.out
+  // A reader that left knows why nothing more came; whoever waits for a full disk does not.
+  if (failure !== undefined && code === 0 && errnoOf(failure) !== 'EPIPE')
+    io.err.line(`error OUTPUT_CLOSED: standard output could not be written: ${errnoOf(failure)}`)
   await io.err.flush()
   setTimeout(() => process.exit(), lingerMs).unref()
-  return io.out.failure === undefined ? code : Math.max(code, 1)
+  return failure === undefined ? code : Math.max(code, 1)
+}
+
+function errnoOf({ code, message }: NodeJS.ErrnoException): string {
+  return code ?? message
 }
 
 const versionWords = new Set(['--version', '-V', '-v', 'version'])

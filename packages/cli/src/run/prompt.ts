@@ -32,14 +32,28 @@ async function readAll(input: Io['stdin'], signal: AbortSignal): Promise<string>
   }
 }
 
+/** No model takes so much; an input without an end must not fill the memory. */
+const maxBytes = 64 * 1024 * 1024
+
 async function collect(input: Io['stdin']): Promise<string> {
   const chunks: Buffer[] = []
+  let size = 0
   try {
-    for await (const chunk of input) chunks.push(chunk as Buffer)
+    for await (const chunk of input) {
+      chunks.push(chunk as Buffer)
+      size += (chunk as Buffer).length
+      if (size > maxBytes) break
+    }
   } catch (cause) {
     throw new CliError('UNREADABLE_INPUT', `standard input could not be read: ${(cause as Error).message}`, {
       cause,
     })
   }
+  if (size > maxBytes)
+    throw usageError(
+      'PROMPT_TOO_LARGE',
+      `the prompt is larger than ${maxBytes} bytes`,
+      'dsh run "look into FILE"',
+    )
   return Buffer.concat(chunks).toString('utf8').replace(/\n$/, '')
 }

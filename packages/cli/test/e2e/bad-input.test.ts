@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import { reply } from '@dsh/harness/testing'
@@ -135,6 +136,36 @@ test('an answer that cannot be checked against its schema ends like one that doe
   assert.match(stderr, /^error SCHEMA_MISMATCH: .*: - it cannot be checked: it is nested too deeply, /m)
   const again = await dsh(['run', '-r', sessionIn(stderr), '--schema', 'schema', 'shorter'])
   assert.deepEqual([again.code, again.stdout], [0, '{}\n'])
+})
+
+test('a prompt without an end is refused before it fills the memory', async t => {
+  const { start, logs } = bench(t)
+  const run = start(['run'], { input: null })
+  const piece = Buffer.alloc(1024 * 1024, 'word ')
+  const endless = new Readable({ read: () => void endless.push(piece) })
+  endless.pipe(run.child.stdin)
+  const { code, stdout, stderr } = await run.ended
+  endless.destroy()
+  assert.deepEqual([code, stdout], [2, ''])
+  assert.match(stderr, /^error PROMPT_TOO_LARGE: the prompt is larger than 67108864 bytes\n {2}dsh run /)
+  assert.deepEqual(logs(), [])
+})
+
+const canFill = existsSync('/dev/full')
+
+test('an output that cannot take what is listed is an error, not silence', { skip: !canFill }, t => {
+  const { env, work, home } = bench(t)
+  const full = openSync('/dev/full', 'w')
+  t.after(() => closeSync(full))
+  const bin = join(import.meta.dirname, '../../bin.js')
+  const { status, stderr } = spawnSync(process.execPath, [bin, 'models'], {
+    cwd: work,
+    env: { ...env, DSH_HOME: home },
+    stdio: ['ignore', full, 'pipe'],
+    encoding: 'utf8',
+  })
+  assert.equal(status, 1)
+  assert.equal(stderr, 'error OUTPUT_CLOSED: standard output could not be written: ENOSPC\n')
 })
 
 test('a prompt from standard input is given back with the refusal', async t => {
