@@ -307,7 +307,10 @@ test('a lock that somebody removed by hand is laid again, and a log that somebod
   await writer.append(all.slice(3, 7))
   assert.ok(files().includes('lock'))
   rmSync(path)
-  await assert.rejects(writer.append(all.slice(7)), { code: 'STORE_FAILED', message: /its file or folder is gone/ })
+  await assert.rejects(writer.append(all.slice(7)), {
+    code: 'STORE_FAILED',
+    message: /its file or folder is gone/,
+  })
   await writer.close()
 })
 
