@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { messageOf } from '@dsh/harness/kernel'
 import type { Context } from '@dsh/harness/kernel'
 import { CliError } from './errors.ts'
 import { inert } from './text.ts'
@@ -23,6 +24,14 @@ export function tellRowsThatAreOff(ctx: Context, io: Io): void {
     if (isOff) io.err.line(inert(`note: plugin "${id}" is ${state}: ${reason ?? 'no reason is known'}`))
     if (note !== undefined) io.err.line(inert(`note: plugin "${id}": ${note}`))
   }
+}
+
+/** From here on a plugin that fails where nobody waits for it is told of, and ends nothing but itself. */
+export function tellFailuresOfPlugins(ctx: Context, io: Io): void {
+  ctx.on('internal/error', (error, { name }, where) => {
+    io.err.line(inert(`note: plugin "${name}" failed (${where}): ${messageOf(error)}`))
+  })
+  io.onUncaught(error => ctx.get('loader')?.reportUncaught(error) === true)
 }
 
 /** Throws NO_STORE where nothing would be kept: a session that cannot be opened again is lost work. */

@@ -16,6 +16,8 @@ export interface Io {
   readonly command: string
   /** Calls `listener` for each signal instead of dying of it, until the given function is called. */
   onSignal(listener: (signal: StopSignal) => void): () => void
+  /** Asks `listener` about each error that nobody caught; where it gives true the process goes on. One at a time. */
+  onUncaught(listener: (error: unknown) => boolean): void
   /** Ends the process at once. */
   exit(code: number): never
 }

@@ -12,13 +12,7 @@ const lingerMs = 3000
 
 /** Runs one dsh command and resolves with its exit code. */
 export async function main(argv: string[]): Promise<number> {
-  let mayGoOn: UncaughtListener = () => false
-  const io: Io = { ...processIo(), onUncaught: listener => void (mayGoOn = listener) }
-  process.on('uncaughtException', error => {
-    if (mayGoOn(error)) return
-    io.err.line(`error INTERNAL: ${String(error.stack)}`)
-    void io.err.flush().then(() => process.exit(1))
-  })
+  const io = processIo()
   const code = await dispatch(argv, io).catch(async (error: unknown) => {
     const { reportError } = await import('./report-error.ts')
     return reportError(error, io, { json: argv[0] === 'run' && argv.includes('--json') })
@@ -65,6 +59,13 @@ async function dispatch(argv: readonly string[], io: Io): Promise<number> {
 }
 
 function processIo(): Io {
+  const err = new Output(process.stderr)
+  let isKnown: (error: unknown) => boolean = () => false
+  process.on('uncaughtException', error => {
+    if (isKnown(error)) return
+    err.line(`error INTERNAL: ${String(error.stack)}`)
+    void err.flush().then(() => process.exit(1))
+  })
   return {
     env: process.env,
     get cwd() {
@@ -79,13 +80,16 @@ function processIo(): Io {
       return process.stdin
     },
     out: new Output(process.stdout),
-    err: new Output(process.stderr),
+    err,
     command: typedCommand(process.argv[1] ?? ''),
     onSignal(listener) {
       for (const signal of stopSignals) process.on(signal, listener)
       return () => {
         for (const signal of stopSignals) process.off(signal, listener)
       }
+    },
+    onUncaught(listener) {
+      isKnown = listener
     },
     exit(code) {
       // Where the exit itself waits, for a file that cannot be opened, the next signal ends the process.

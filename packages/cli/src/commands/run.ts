@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { headless } from '@dsh/harness/presets/headless'
 import { CliError } from '../errors.ts'
 import { loadSchema } from '../run/answer-schema.ts'
-import { assertStore, compositionFiles, tellRowsThatAreOff } from '../composition.ts'
+import { assertStore, compositionFiles, tellFailuresOfPlugins, tellRowsThatAreOff } from '../composition.ts'
 import { againCommand, withPrompt } from '../run/keep-prompt.ts'
 import { readLastModel } from '../run/last-model.ts'
 import { runOptions } from '../run/options.ts'
@@ -46,6 +46,7 @@ async function begin(prompt: string, { args, options, stop, io }: Order): Promis
     ])
     tellRowsThatAreOff(ctx, io)
     assertStore(ctx, io)
+    tellFailuresOfPlugins(ctx, io)
     const again = againCommand(prompt, args, io.command)
     return await work({ ctx, prompt, schema, last, options, stop, io, again })
   } catch (error) {

@@ -66,6 +66,28 @@ test('a broken row is told, and the run goes on without it', async t => {
   )
 })
 
+test('a plugin that fails in a timer of its own is told of, and the run goes on', async t => {
+  const { dsh, provider, home } = composed(t, '- name: ./timer.ts\n')
+  const timer = `
+    export const plugin = {
+      name: 'timer',
+      apply: ctx => {
+        ctx.on('agent/status', ({ status }) => {
+          if (status !== 'running') return
+          setTimeout(() => { throw new Error('late') }, 0)
+          Promise.reject(new Error('rejected'))
+        })
+      },
+    }
+  `
+  writeFileSync(join(home, 'timer.ts'), timer)
+  await provider({ script: [reply.text('ok').pace(20)] })
+  const { code, stdout, stderr } = await dsh(['run', 'hi'])
+  assert.deepEqual([code, stdout], [0, 'ok\n'], stderr)
+  assert.match(stderr, /^note: plugin "timer" failed \(uncaught\): late$/m)
+  assert.match(stderr, /^note: plugin "timer" failed \(uncaught\): rejected$/m)
+})
+
 test('without a store nothing is begun, and the way back is told', async t => {
   for (const [row, why] of [
     ['disabled: true', 'disabled'],
