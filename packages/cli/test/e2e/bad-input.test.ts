@@ -78,7 +78,8 @@ test('in a folder that is gone what needs none works, and the rest says so', t =
     const options = { cwd: work, env: { PATH: process.env.PATH, ...env }, encoding: 'utf8' } as const
     return spawnSync('sh', ['-c', script, process.execPath, bin, ...words], options)
   }
-  assert.equal(dsh(['session', 'ls'], { DSH_HOME: home }).status, 0)
+  const listed = dsh(['session', 'ls'], { DSH_HOME: home })
+  assert.equal(listed.status, 0, listed.stderr)
   for (const [words, env] of [
     [['run', say], { DSH_HOME: home }],
     [['session', 'ls'], { DSH_HOME: 'relative' }],
