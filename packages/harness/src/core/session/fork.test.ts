@@ -5,7 +5,7 @@ import { Context } from '../../kernel/index.ts'
 import { answerFact, callFact, headerFact, logOf, resultFact, userFact } from '../../testing/given.ts'
 import type { Draft } from '../../testing/given.ts'
 import { lintLog } from '../invariants/index.ts'
-import { Session, SessionStore, turnCursor } from './index.ts'
+import { EventTypes, Session, SessionStore, turnCursor } from './index.ts'
 
 /** Turn 1 is whole, a fact stands between the turns, turn 2 is in the middle of its calls. */
 const drafts: readonly Draft[] = [
@@ -147,6 +147,29 @@ test('a fork of a session that nobody here fully knows is read-only where it inh
   ctx.sessions.enter(odd)
   assert.equal(ctx.sessions.fork(odd, 0).readOnly, undefined)
   assert.match(ctx.sessions.fork(odd, 1).readOnly ?? '', /"other\/fact"/)
+})
+
+test('an open turn is not ended where not everything in it is known', async () => {
+  const { ctx } = await setup()
+  const seed = [...logOf(...drafts), { type: 'other/fact', seq: drafts.length, time: 1, data: {} }]
+  const meta = { version: 0, id: SessionId('odd'), createdAt: 1 }
+  const odd = ctx.sessions.prepare(meta.id, { seed: seed as never, meta, seedSource: 'persistence' })
+  ctx.sessions.enter(odd)
+  assert.throws(() => ctx.sessions.fork(odd, undefined, child, { openTurn: 'close' }), { code: 'READ_ONLY' })
+  assert.equal(ctx.sessions.get(child), undefined)
+})
+
+test('a fork knows which of the events it begins with a plugin refused', () => {
+  const types = new EventTypes()
+  const validate = (): void => {
+    throw new Error('not good')
+  }
+  types.add({ type: 'other/fact' as never, validate }, 'other')
+  const events = [0, 1].map(seq => ({ type: 'other/fact', seq, time: 1, data: {} }))
+  const header = { version: 0, id: SessionId('odd'), createdAt: 1 }
+  const odd = Session.fromRestore(header.id, events as never, header, { types })
+  const flagged = (length: number): number[] => odd.branch(child, length).flagged.map(({ seq }) => seq)
+  assert.deepEqual([flagged(1), flagged(2)], [[0], [0, 1]])
 })
 
 test('a session that is read-only for another reason is gone on with in a fork', async () => {

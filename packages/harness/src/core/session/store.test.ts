@@ -210,6 +210,28 @@ test('a check that lets the session go and refuses the event leaves it gone', as
   assert.deepEqual(heard, ['created s', 'disposed s'])
 })
 
+test('a check that lets the session go and admits the event leaves it until everybody heard', async () => {
+  const { ctx, heard } = await setup()
+  const session = ctx.sessions.prepare(s)
+  const leave = ctx.sessions.enter(session)
+  ctx.sessions.announce(session)
+  ctx.on('internal/dispatch', (_mode, name) => {
+    if (name === 'session/event') leave()
+  })
+  session.append('turn/start', { turn: 1 })
+  assert.deepEqual(heard, ['created s', 'turn/start s', 'disposed s'])
+})
+
+test('a chunk is told of like any event, and a session leaves after it', async () => {
+  const { ctx, heard } = await setup()
+  const session = ctx.sessions.prepare(s)
+  const leave = ctx.sessions.enter(session)
+  ctx.sessions.announce(session)
+  ctx.on('session/event', () => leave())
+  session.appendChunk(1, 1, { type: 'text-delta', index: 0, text: 'a' })
+  assert.deepEqual(heard, ['created s', 'assistant/chunk s', 'disposed s'])
+})
+
 test('flush waits for all, then fails with the first failure as it was', async () => {
   const { ctx } = await setup()
   const session = ctx.sessions.create(s)

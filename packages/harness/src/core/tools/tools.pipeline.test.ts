@@ -155,6 +155,16 @@ test('a guard that breaks, or gives no clear answer, refuses', async () => {
   assert.deepEqual(calls, [])
 })
 
+test('an error of ours has the name of its class where it has none of its own', async () => {
+  class PolicyError extends HarnessError {}
+  const { ctx, run } = bareTool()
+  ctx.tools.guard(() => {
+    throw new PolicyError('POLICY_BROKEN', 'cannot tell')
+  })
+  const result = await run()
+  assert.deepEqual(result.isError && result.error.info, { name: 'PolicyError', code: 'POLICY_BROKEN' })
+})
+
 test('a pre-execute listener that breaks, or decides nothing, refuses', async () => {
   const { ctx, calls, run } = bareTool()
   const stop = ctx.on('tools/pre-execute', () => {

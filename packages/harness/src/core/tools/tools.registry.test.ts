@@ -285,9 +285,10 @@ test('a program is offered in place of the tools, or beside them, where that is 
   ctx.on('tools/post-execute', ({ name }, _result, next) => (asked.push(name), next()))
   assert.equal(await text('read', key), 'Error: tool "read" can be called from a program only: call run_code')
   assert.deepEqual(asked, [])
+  const calls = [call('read', key), { ...call('read', key), parent: Symbol('run') }, call('read')]
   assert.deepEqual(
-    [call('read', key), call('read')].map(each => ctx.tools.executionMode(each)),
-    ['exclusive', 'parallel'],
+    calls.map(each => ctx.tools.executionMode(each)),
+    ['exclusive', 'parallel', 'parallel'],
   )
   assert.equal(await text(codeToolName, key), 'ran')
   assert.deepEqual([...ctx.tools.knownNames(key)], ['read', 'run_code'])
@@ -297,6 +298,25 @@ test('a program is offered in place of the tools, or beside them, where that is 
   ctx.tools.transport(tool(codeToolName, 'ran'))
   code()
   assert.deepEqual(names(key), ['read', 'run_code'])
+})
+
+test('only the program has its name, and tools are offered in one of three ways', () => {
+  const { ctx } = setup()
+  assert.throws(() => ctx.tools.transport(tool('read')), {
+    code: 'INVALID_TOOL',
+    message: 'the composite is named "run_code", not "read"',
+  })
+  const composite = tool(codeToolName)
+  ctx.tools.transport(composite)
+  assert.throws(() => ctx.tools.presentAs('codes' as never), {
+    code: 'INVALID_TOOL',
+    message: 'tools cannot be presented as "codes"',
+  })
+  assert.equal(ctx.tools.get(codeToolName), undefined)
+  const undo = ctx.tools.presentAs('code')
+  assert.equal(ctx.tools.get(codeToolName), composite)
+  undo()
+  assert.equal(ctx.tools.get(codeToolName), undefined)
 })
 
 test('a program calls the tools themselves, but no program', async () => {
@@ -318,6 +338,8 @@ test('whoever asks without naming a scope is asking for its own', () => {
   assert.equal(scope.tools.get('own'), own)
   assert.equal(ctx.tools.get('own'), undefined)
   assert.equal(scope.tools.schemas().length, 1)
+  assert.deepEqual([...scope.tools.knownNames()], ['own'])
+  assert.deepEqual([...ctx.tools.knownNames()], [])
   assert.equal(scope.tools.get('own', null), undefined)
   assert.deepEqual(scope.tools.schemas(null), [])
 })
