@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import type { BigIntStats } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
+import { anchorFolder } from './anchor.ts'
 import { chmod, chown, close, fstat, link, lstat, mkdir, open, rename, rm, sync, writeAll } from './calls.ts'
 import { FsError } from './errors.ts'
 import { hasCode } from './failure.ts'
 
 export interface Publication {
+  /** Real, but for a last part that may not be there. */
   readonly path: string
   readonly displayPath: string
   readonly content: Uint8Array
@@ -26,9 +28,18 @@ export interface Publication {
  * are lost.
  */
 export async function publish(publication: Publication): Promise<void> {
+  const { path } = publication
+  const anchor = await anchorFolder(dirname(path))
+  try {
+    // Below the anchor all names lead into one folder, so nothing lands where a link was put meanwhile.
+    await publishIn(anchor.at, { ...publication, path: join(anchor.at, basename(path)) })
+  } finally {
+    await anchor.close()
+  }
+}
+
+async function publishIn(folder: string, publication: Publication): Promise<void> {
   const { path, maker } = publication
-  const folder = dirname(path)
-  await mkdir(folder, { recursive: true })
   // The name itself may be as long as names can be.
   const label = basename(path).slice(0, 32)
   const staging = join(folder, `.${label}.${maker.pid}.${randomUUID()}.tmpdir`)
