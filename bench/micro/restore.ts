@@ -22,7 +22,7 @@ async function withStore(): Promise<Context> {
 }
 
 const ctx = await withStore()
-const session = ctx.sessions.create(id, { meta: { cwd: '/work' } })
+const session = ctx.sessions.create(id, { meta: { cwd: '/srv' } })
 growTo(session, length)
 await ctx.sessions.flush(session)
 const lines = JSON.stringify(session.events)

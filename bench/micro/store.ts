@@ -21,7 +21,7 @@ async function withStore(folder: string): Promise<Context> {
 /** One barrier and one bare fsync of as many bytes, turn by turn. */
 async function barriers(): Promise<{ readonly flush: number; readonly bare: number }> {
   const ctx = await withStore('barrier')
-  const session = ctx.sessions.create(SessionId('s'), { meta: { cwd: '/work' } })
+  const session = ctx.sessions.create(SessionId('s'), { meta: { cwd: '/srv' } })
   const file = openSync(join(root, 'bare'), 'a')
   const bytes = Buffer.alloc(300, 1)
   const flush: number[] = []
@@ -50,7 +50,7 @@ report({ name: 'barrier against bare fsync', value: flush / bare, unit: '×', of
 const sessions = 300
 const ctx = await withStore('list')
 for (let index = 0; index < sessions; index++) {
-  const session = ctx.sessions.create(SessionId(`s${index}`), { meta: { cwd: `/work/${index % 10}` } })
+  const session = ctx.sessions.create(SessionId(`s${index}`), { meta: { cwd: `/srv/${index % 10}` } })
   growTo(session, 100)
 }
 await ctx.dispose()

@@ -65,7 +65,7 @@ const start: Part = ['turn/start', { turn: 1 }]
 const end = (reason: object): Part => ['turn/end', { turn: 1, reason }]
 
 function shown(...parts: Part[]): string {
-  const transcript = new Transcript('/work')
+  const transcript = new Transcript('/srv')
   const entries = log(...parts).flatMap(event => transcript.next(event) ?? [])
   return entries.map(entry => linesOf(entry, { color: false })).join('')
 }
@@ -80,7 +80,7 @@ test('a session reads as prompts, answers and one line per call', () => {
   const lines = shown(
     prompt('fix it\n'),
     answer(text('I look.'), { type: 'tool-call', id: callId, name: 'read', arguments: '{}' }),
-    call('read', { file_path: '/work/src/a.ts' }),
+    call('read', { file_path: '/srv/src/a.ts' }),
     result('1: x'),
     call('edit', { file_path: 'src/a.ts', old_string: 'x', new_string: 'y' }),
     result('edited'),
@@ -122,9 +122,9 @@ test('a change is told by the result, not by the name of the tool', () => {
   const seen = { key: 'k', version: 'v' }
   const change = { operation: 'update', before: 'a', after: 'b' }
   const edit = (meta: object): Part[] => [call('patch', { file_path: 'a' }), result('ok', undefined, meta)]
-  assert.equal(shown(...edit({ path: '/work/b', seen, change })), '● patch a (100 ms) → b\n')
-  assert.equal(shown(...edit({ path: '/work/a', seen, change })), '● patch a (100 ms)\n')
-  assert.equal(shown(...edit({ path: '/work/b', seen })), '● patch a (100 ms)\n')
+  assert.equal(shown(...edit({ path: '/srv/b', seen, change })), '● patch a (100 ms) → b\n')
+  assert.equal(shown(...edit({ path: '/srv/a', seen, change })), '● patch a (100 ms)\n')
+  assert.equal(shown(...edit({ path: '/srv/b', seen })), '● patch a (100 ms)\n')
 })
 
 test('a call is timed from the moment its body starts', () => {
@@ -135,7 +135,7 @@ test('a call is timed from the moment its body starts', () => {
 test('a failed call shows its code and why, and changed nothing', () => {
   const failed = [call('edit', { file_path: 'a' }), result('old_string is not in the file', 'FS_NO_MATCH')]
   assert.equal(shown(...failed), '✗ edit a (100 ms, FS_NO_MATCH)\n  │ old_string is not in the file\n')
-  const transcript = new Transcript('/work')
+  const transcript = new Transcript('/srv')
   const [entry] = log(...failed).flatMap(event => transcript.next(event) ?? [])
   assert.deepEqual(entry?.kind === 'tool' && entry.changed, [])
 })

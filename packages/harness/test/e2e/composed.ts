@@ -146,7 +146,7 @@ export async function compose(
     errors,
     problems,
     agent: id =>
-      ctx.agents.create({ sessionId: SessionId(id), agentOptions: route, meta: { cwd: '/work/project' } }),
+      ctx.agents.create({ sessionId: SessionId(id), agentOptions: route, meta: { cwd: '/srv/project' } }),
     resume: id => ctx.agents.resume({ resumeSessionId: SessionId(id), agentOptions: route }),
   }
 }

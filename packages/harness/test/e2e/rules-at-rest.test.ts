@@ -264,7 +264,7 @@ test('whatever a session accepted comes back equal, and can be gone on with', as
   const property = fc.asyncProperty(fc.array(draft, { minLength: 1, maxLength: 25 }), async drafts => {
     const id = freshId()
     const writer = await open()
-    const session = writer.sessions.create(id, { meta: { cwd: '/work/project' } })
+    const session = writer.sessions.create(id, { meta: { cwd: '/srv/project' } })
     write(session, drafts)
     const { header } = session
     const events = [...session.events]

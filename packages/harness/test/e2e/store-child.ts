@@ -22,7 +22,7 @@ async function appendForever(): Promise<void> {
   const ctx = new Context()
   await ctx.plugin(SessionStore)
   await ctx.plugin(storeJsonl, { root, writeBatchMaxDelayMs: 1 })
-  const session = ctx.sessions.create(id, { meta: { cwd: '/work' } })
+  const session = ctx.sessions.create(id, { meta: { cwd: '/srv' } })
   for (let batch = 1; ; batch += 1) {
     for (let count = batch % 5; count >= 0; count -= 1) {
       const size = batch % 17 === 0 ? 70_000 : (batch * 131) % 3000
@@ -42,7 +42,7 @@ async function hold(): Promise<void> {
   const isStored = (await ctx.sessionPersistence.list()).length > 0
   const session = isStored
     ? (await ctx.sessionPersistence.prepare(id)).session
-    : ctx.sessions.prepare(id, { meta: { cwd: '/work' } })
+    : ctx.sessions.prepare(id, { meta: { cwd: '/srv' } })
   ctx.sessions.enter(session)
   ctx.sessions.announce(session)
   const append = async (text: string): Promise<void> => {

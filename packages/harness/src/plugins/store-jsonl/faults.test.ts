@@ -24,7 +24,7 @@ import { isProvablyDead } from './processes.ts'
 import type { ProcessIdentity } from './processes.ts'
 
 const id = SessionId('s1')
-const header = { version: 0, id, createdAt: 1, cwd: '/work' }
+const header = { version: 0, id, createdAt: 1, cwd: '/srv' }
 const events = logOf(
   ...Array.from({ length: 9 }, (_, index) => ['user/message', userFact(`message ${index}`)] as const),
 )

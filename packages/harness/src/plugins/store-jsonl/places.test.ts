@@ -29,7 +29,7 @@ import { chainHash, toChainLine, toHeaderLine } from './records.ts'
 
 const events = logOf(['turn/start', { turn: 1 }], ['user/message', userFact('hello')])
 
-function headerOf(id: string, cwd = '/work'): SessionHeader {
+function headerOf(id: string, cwd = '/srv'): SessionHeader {
   return { version: 0, id: SessionId(id), createdAt: 1, cwd }
 }
 
@@ -121,7 +121,7 @@ test('what may not be read is a row with the reason', async t => {
   assert.deepEqual(problemsOf(await medium.list()), { s1: 'it cannot be read (EACCES)' })
   fs.inject({ call: 'readdir', nth: 2, code: 'EACCES' })
   assert.deepEqual(problemsOf(await medium.list()), {
-    '--work--': 'the folder cannot be read: Error: EACCES: injected into readdir',
+    '--srv--': 'the folder cannot be read: Error: EACCES: injected into readdir',
   })
   fs.inject({ call: 'read', nth: 1, code: 'EACCES' })
   await assert.rejects(medium.read(SessionId('s1')), {
@@ -227,7 +227,7 @@ test('files are for their owner alone', async t => {
     const { mode } = statSync(join(parentPath, name))
     assert.equal(mode & 0o777, statSync(join(parentPath, name)).isDirectory() ? 0o700 : 0o600, name)
   }
-  assert.equal(path, join(root, '--work--', 's1', 'log.jsonl.zst'))
+  assert.equal(path, join(root, '--srv--', 's1', 'log.jsonl.zst'))
 })
 
 test('complete lines of a cut frame stay when its rest is cut off, in one step', async t => {
@@ -280,7 +280,7 @@ test('a session that was resumed with a cut end and published goes on behind it'
 
 test('what dead programs left is swept away; logs, pictures and what lives are not', async t => {
   const { root, medium } = setup(t)
-  const project = join(root, '--work--')
+  const project = join(root, '--srv--')
   const self = createLocalProcesses().self()
   const left = (name: string, owner: object, files: readonly string[]): void => {
     mkdirSync(join(project, name, 'artifacts'), { recursive: true })

@@ -5,7 +5,7 @@ import type { Draft } from '../given.ts'
 
 /** A header as the first life of a session has it. */
 export function headerOf(id: string, rest: Partial<SessionHeader> = {}): SessionHeader {
-  return { version: 0, id: SessionId(id), createdAt: 1_700_000_000_000, cwd: '/work/project', ...rest }
+  return { version: 0, id: SessionId(id), createdAt: 1_700_000_000_000, cwd: '/srv/project', ...rest }
 }
 
 /** A finished turn that asked `text`. */

@@ -128,7 +128,7 @@ const mediumCases: StoreCases = {
     const writer = place.open().begin(header)
     await writer.append(events)
     await writer.close()
-    for (const other of [header, headerOf('s1', { cwd: '/work/elsewhere' })]) {
+    for (const other of [header, headerOf('s1', { cwd: '/srv/elsewhere' })]) {
       const again = place.open().begin(other)
       await assert.rejects(again.append(logOf(...turnOf('b'))), { code: 'SESSION_EXISTS' })
       await again.close()

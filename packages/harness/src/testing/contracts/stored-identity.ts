@@ -42,7 +42,7 @@ export const storedIdentityCases: StoreCases = {
 
   'a live session does not go on with a log of another place or another course': async place => {
     const { ctx, unmount, mount, stop } = await startProgram(place)
-    const session = ctx.sessions.create(id, { meta: { cwd: '/work' } })
+    const session = ctx.sessions.create(id, { meta: { cwd: '/srv' } })
     append(session, ['turn/start', { turn: 1 }])
     await unmount()
     const { writer } = await place.open().resume(id)

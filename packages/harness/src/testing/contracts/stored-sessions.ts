@@ -51,7 +51,7 @@ export const storedSessionCases: StoreCases = {
 
   'a resumed session goes on where it was, and an untouched one is left as it is': async place => {
     const first = await startProgram(place)
-    append(first.ctx.sessions.create(id, { meta: { cwd: '/work' } }), ...turnOf('a'))
+    append(first.ctx.sessions.create(id, { meta: { cwd: '/srv' } }), ...turnOf('a'))
     await first.stop()
     const counts: number[] = []
     for (let life = 0; life < 3; life += 1) {
@@ -61,7 +61,7 @@ export const storedSessionCases: StoreCases = {
       ctx.sessions.enter(session)
       ctx.sessions.announce(session)
       counts.push(session.length)
-      assert.equal(session.header.cwd, '/work')
+      assert.equal(session.header.cwd, '/srv')
       await stop()
     }
     assert.deepEqual(counts, [7, 7, 7])
