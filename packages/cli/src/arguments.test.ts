@@ -1,17 +1,21 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { parseArguments, unknownCommand } from './arguments.ts'
+import { parseArguments, pickAction, unknownCommand } from './arguments.ts'
 import { commands } from './commands.ts'
-import { overview, usage } from './help.ts'
+import { groupUsage, overview, usage } from './help.ts'
+import type { Command, CommandGroup } from './command.ts'
 import { errorLines, reportOf } from './report-error.ts'
 
 const run = commandOf('run')
 
 function commandOf(name: string) {
   const command = commands.find(one => one.name === name)
-  assert(command)
+  assert(command && 'load' in command)
   return command
 }
+
+const groups = commands.flatMap((one): CommandGroup[] => ('actions' in one ? [one] : []))
+const all = commands.flatMap((one): readonly Command[] => ('actions' in one ? one.actions : [one]))
 
 function refusal(argv: readonly string[]): string {
   try {
@@ -81,9 +85,35 @@ test('a task without a command is told which one takes it', () => {
   )
 })
 
+test('an unknown action of a group is refused with the nearest one', () => {
+  const [session] = groups
+  assert(session)
+  assert.throws(() => pickAction(session, ['lst']), {
+    code: 'UNKNOWN_ACTION',
+    message: /found "lst"; did you mean "ls"\?$/,
+  })
+  assert.throws(() => pickAction(session, []), { message: /^dsh session does ls, .* or .*; found nothing$/ })
+  assert.deepEqual(pickAction(session, ['show', 'a']).rest, ['a'])
+})
+
+test('a word that a command needs or does not take is refused', () => {
+  const command: Command = { ...run, words: ['ID', '[SEQ]'] }
+  const cases: [string[], string | undefined][] = [
+    [[], 'MISSING_WORD'],
+    [['a'], undefined],
+    [['a', '1'], undefined],
+    [['a', '1', 'x'], 'UNEXPECTED_WORD'],
+    [['--help'], undefined],
+  ]
+  for (const [words, code] of cases) {
+    if (code === undefined) assert.doesNotThrow(() => parseArguments(command, words))
+    else assert.throws(() => parseArguments(command, words), { code })
+  }
+})
+
 test('the help names every command and every option', () => {
-  const helps = [overview(commands), ...commands.map(usage)].join('\n')
-  for (const { name, options } of commands)
+  const helps = [overview(commands), ...groups.map(groupUsage), ...all.map(usage)].join('\n')
+  for (const { name, options } of all)
     for (const word of [`dsh ${name}`, ...Object.keys(options).map(option => `--${option}`)])
       assert.ok(helps.includes(word), word)
 })

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import { nearest } from '@dsh/harness/kernel'
 import { usageError } from './errors.ts'
-import type { Arguments, Command } from './command.ts'
+import type { Arguments, Command, CommandGroup } from './command.ts'
 
 /** Sorts out what was typed after a command's name. Throws a usage error for what the command does not know. */
 export function parseArguments(command: Command, argv: readonly string[]): Arguments {
@@ -24,7 +24,34 @@ export function parseArguments(command: Command, argv: readonly string[]): Argum
       throw usageError('REPEATED_OPTION', `${rawName} is given twice`, helpOf(command))
     values[name] = options[name]?.type === 'boolean' ? flag(command, token) : text(command, token)
   }
+  if (values['help'] !== true) assertWords(command, words)
   return { values, words }
+}
+
+/** The command that `argv` begins with, and what follows it. Throws a usage error for an action the group has not. */
+export function pickAction(
+  group: CommandGroup,
+  [word, ...rest]: readonly string[],
+): { readonly command: Command; readonly rest: readonly string[] } {
+  const names = group.actions.map(({ name }) => name.slice(group.name.length + 1))
+  const command = group.actions[names.indexOf(word ?? '')]
+  if (command !== undefined) return { command, rest }
+  const what = word === undefined ? 'nothing' : `"${word}"${nearest(word, names)}`
+  const list = new Intl.ListFormat('en-GB', { type: 'disjunction' }).format(names)
+  throw usageError(
+    'UNKNOWN_ACTION',
+    `dsh ${group.name} does ${list}; found ${what}`,
+    `dsh ${group.name} --help`,
+  )
+}
+
+function assertWords({ name, words: taken, usage }: Command, words: readonly string[]): void {
+  if (taken === undefined) return
+  const missing = taken[words.length]
+  if (missing !== undefined && !missing.startsWith('['))
+    throw usageError('MISSING_WORD', `dsh ${name} needs ${missing}`, usage)
+  if (words.length > taken.length)
+    throw usageError('UNEXPECTED_WORD', `dsh ${name} takes no "${words[taken.length]}"`, usage)
 }
 
 interface Typed {
@@ -61,7 +88,7 @@ function unknownOption(command: Command, rawName: string): Error {
 }
 
 /** What is said of a first word that is none of `commands`. */
-export function unknownCommand(word: string, commands: readonly Command[]): Error {
+export function unknownCommand(word: string, commands: readonly { readonly name: string }[]): Error {
   const isOption = word.startsWith('-')
   const known = isOption ? ['--help', '--version'] : [...commands.map(({ name }) => name), 'help', 'version']
   const hint = nearest(word, known)

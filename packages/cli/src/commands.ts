@@ -1,8 +1,9 @@
-import type { Command, Option } from './command.ts'
+import type { Command, CommandGroup, Option } from './command.ts'
+import { sessionActions } from './commands/session/actions.ts'
 
 const json: Option = { type: 'boolean', about: 'print JSON, one object a line' }
 
-export const commands: readonly Command[] = [
+export const commands: readonly (Command | CommandGroup)[] = [
   {
     name: 'run',
     usage: 'dsh run [OPTIONS] [PROMPT]',
@@ -53,17 +54,9 @@ export const commands: readonly Command[] = [
   },
   {
     name: 'session',
-    usage: 'dsh session ls | show ID | cat ID',
     about: 'List, show or print stored sessions',
-    options: { json: { ...json, about: 'with ls: print JSON, one object a line' } },
-    notes: [
-      'ls    all sessions, newest first',
-      'show  the transcript of one',
-      'cat   the stored events of one, one JSON line each',
-      '',
-      'A unique beginning of the ID is enough.',
-    ],
-    load: async () => (await import('./commands/session.ts')).session,
+    actions: sessionActions,
+    notes: ['A unique beginning of the ID is enough.'],
   },
   {
     name: 'models',

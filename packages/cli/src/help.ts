@@ -1,6 +1,6 @@
-import type { Command } from './command.ts'
+import type { Command, CommandGroup } from './command.ts'
 
-export function overview(commands: readonly Command[]): string {
+export function overview(commands: readonly (Command | CommandGroup)[]): string {
   const rows = commands.map(({ name, about }): Row => [`dsh ${name}`, about])
   return [
     'dsh is an agent that works on your files from the command line.',
@@ -28,6 +28,21 @@ export function usage(command: Command): string {
     '',
     ...table([...rows, ['-h, --help', 'print this']]),
     ...(command.notes === undefined ? [] : ['', ...command.notes]),
+    '',
+  ].join('\n')
+}
+
+export function groupUsage({ name, about, actions, notes = [] }: CommandGroup): string {
+  const rows = actions.map((action): Row => [action.usage, action.about])
+  return [
+    `Usage: dsh ${name} ACTION`,
+    '',
+    `${about}.`,
+    '',
+    ...table(rows),
+    '',
+    ...notes,
+    `dsh ${name} ACTION --help tells more.`,
     '',
   ].join('\n')
 }

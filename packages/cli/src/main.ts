@@ -1,6 +1,6 @@
 import { homedir } from 'node:os'
 import { basename, isAbsolute, relative, resolve } from 'node:path'
-import { parseArguments, unknownCommand } from './arguments.ts'
+import { parseArguments, pickAction, unknownCommand } from './arguments.ts'
 import { commands } from './commands.ts'
 import { CliError, quoted } from './errors.ts'
 import { Output } from './io.ts'
@@ -41,14 +41,22 @@ async function dispatch(argv: readonly string[], io: Io): Promise<number> {
     return 0
   }
   const asked = word === 'help' ? rest[0] : word
-  if (asked === undefined || word === '--help' || word === '-h') {
+  if (asked === undefined || isHelp(word)) {
     const { overview } = await import('./help.ts')
     io.out.write(overview(commands))
     return 0
   }
-  const command = commands.find(({ name }) => name === asked)
-  if (command === undefined) throw unknownCommand(asked, commands)
-  const args = parseArguments(command, word === 'help' ? ['--help'] : rest)
+  const found = commands.find(({ name }) => name === asked)
+  if (found === undefined) throw unknownCommand(asked, commands)
+  const typed = word === 'help' ? [...rest.slice(1), '--help'] : rest
+  if ('actions' in found && isHelp(typed[0])) {
+    const { groupUsage } = await import('./help.ts')
+    io.out.write(groupUsage(found))
+    return 0
+  }
+  const { command, rest: given } =
+    'actions' in found ? pickAction(found, typed) : { command: found, rest: typed }
+  const args = parseArguments(command, given)
   if (args.values.help === true) {
     const { usage } = await import('./help.ts')
     io.out.write(usage(command))
@@ -56,6 +64,10 @@ async function dispatch(argv: readonly string[], io: Io): Promise<number> {
   }
   const body = await command.load()
   return await body(args, io)
+}
+
+function isHelp(word: string | undefined): boolean {
+  return word === '--help' || word === '-h'
 }
 
 function processIo(): Io {

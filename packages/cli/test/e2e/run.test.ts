@@ -291,7 +291,10 @@ test('--help and --version answer on standard output', async t => {
     [['--help'], /^dsh is an agent/],
     [['help'], /^dsh is an agent/],
     [['run', '--help'], /^Usage: dsh run /],
-    [['help', 'session'], /^Usage: dsh session /],
+    [['help', 'session'], /^Usage: dsh session ACTION\n/],
+    [['session', '--help'], /^Usage: dsh session ACTION\n/],
+    [['session', 'ls', '--help'], /^Usage: dsh session ls /],
+    [['help', 'session', 'ls'], /^Usage: dsh session ls /],
     [['models', '-h'], /^Usage: dsh models\n/],
   ]
   for (const [args, pattern] of helps) {

@@ -1,0 +1,23 @@
+import type { StoredSession } from '@dsh/harness/session'
+import { sessionReader } from '@dsh/harness/presets/headless'
+import type { SessionReader } from '@dsh/harness/presets/headless'
+import { inert } from '../../text.ts'
+import type { Io, Output } from '../../io.ts'
+
+/** Does `job` with the stored sessions, and closes them. Nothing is written. */
+export async function withReader<T>(io: Io, job: (reader: SessionReader) => Promise<T>): Promise<T> {
+  const reader = await sessionReader({ home: io.home })
+  try {
+    return await job(reader)
+  } finally {
+    await reader.close()
+  }
+}
+
+/** Says what a reader must know beside the events. */
+export function tellState({ readOnly, holder, gaps = [] }: StoredSession, err: Output): void {
+  if (readOnly !== undefined) err.line(`the session is read-only: ${inert(readOnly)}`)
+  else if (holder !== undefined) err.line(`the session is open in process ${holder.pid}`)
+  for (const { fromSeq, toSeq, bytes, reason } of gaps)
+    err.line(`damaged: events ${fromSeq} to ${toSeq}, ${bytes} bytes: ${inert(reason)}`)
+}
