@@ -1,4 +1,4 @@
-import { isAlive, processTable, startedWith } from './process-table.ts'
+import { isAlive, processTable, readEntry, startedWith } from './process-table.ts'
 import type { TableEntry } from './process-table.ts'
 
 export type SendSignal = (pid: number, signal: NodeJS.Signals | 0) => void
@@ -21,14 +21,24 @@ export function findTree(roots: readonly TreeRoot[], marker: string): readonly T
   const own = new Set(roots.filter(root => !root.hasExited || !running.has(root.pid)).map(root => root.pid))
   const found = new Map<number, TableEntry>()
   for (const entry of table) {
-    if (own.has(entry.group) || own.has(entry.session) || startedWith(entry.pid, marker))
-      found.set(entry.pid, entry)
+    if (own.has(entry.group) || own.has(entry.session) || carries(entry, marker)) found.set(entry.pid, entry)
   }
   for (let before = -1; before !== found.size;) {
     before = found.size
     for (const entry of table) if (found.has(entry.parent)) found.set(entry.pid, entry)
   }
   return [...found.values()]
+}
+
+/** To read an environment may wait for its process, so it is read of those alone that can have come from this one. */
+function carries({ pid, startTime }: TableEntry, marker: string): boolean {
+  return Number(startTime) >= ownStartTime() && startedWith(pid, marker)
+}
+
+let startTimeOfSelf: number | undefined
+
+function ownStartTime(): number {
+  return (startTimeOfSelf ??= Number(readEntry(process.pid)?.startTime ?? 0))
 }
 
 /** Signals each process that is still the one that was found. */
