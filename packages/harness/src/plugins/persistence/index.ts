@@ -5,8 +5,20 @@
 export * from './notice.ts'
 export { newerFormatText, PersistenceError } from './errors.ts'
 export type { PersistenceErrorCode } from './errors.ts'
-export type { LogWriter, Medium, MediumRow, ReadOptions, ResumeOptions, StoredLog } from './medium.ts'
+export type {
+  LogWriter,
+  Medium,
+  MediumRow,
+  RawLog,
+  ReadOptions,
+  ResumeOptions,
+  StoredBatch,
+  StoredLog,
+  StreamGap,
+  StreamOptions,
+} from './medium.ts'
 export { mountPersistence } from './mount.ts'
 export type { PersistenceOptions } from './mount.ts'
+export type { MediumProblem, MediumReport, RepairedBranch, RepairResult } from './report.ts'
 export { Persistence } from './service.ts'
 export type { Timers } from './write-behind.ts'

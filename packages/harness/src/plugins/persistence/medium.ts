@@ -1,5 +1,6 @@
 import type { SessionEvent, SessionHeader, SessionId } from '@dsh/protocol'
 import type { PrepareOptions, SessionHolder, SessionRow, StoredGap } from '../../core/session/index.ts'
+import type { MediumReport, RepairResult } from './report.ts'
 
 /**
  * A place that keeps logs: files, a database, a server. It knows nothing of live sessions.
@@ -24,6 +25,28 @@ export interface Medium {
   ): Promise<{ readonly log: StoredLog; readonly writer: LogWriter }>
   /** Bytes that the log of `id` names by their hash. */
   artifact(id: SessionId, sha256: string): Promise<Uint8Array | undefined>
+  /**
+   * What `read` gives, in batches: a long log never needs to be in memory. Rejects with SESSION_NOT_FOUND where nothing
+   * is stored, and as `read` does. A log that grows meanwhile may be given up to its new end.
+   */
+  stream?(id: SessionId, options?: StreamOptions): AsyncIterable<StoredBatch>
+  /** The stored log as a file for people, or undefined where nothing is stored. Absent = the medium has no such thing. */
+  readRaw?(id: SessionId, signal?: AbortSignal): Promise<RawLog | undefined>
+  /**
+   * Takes the right to write and removes the log with all that belongs to it; false where nothing is stored. Resolves
+   * once that is durable. Rejects with SESSION_HELD; a damaged log can be removed.
+   */
+  remove?(id: SessionId, options?: { readonly signal?: AbortSignal | undefined }): Promise<boolean>
+  /** Tells that the log may have changed until the returned function is called. A hint: it may come late or never. */
+  watch?(id: SessionId, onChange: () => void): () => void
+  /** Checks every byte of a stored log. Damage is a problem in the report; rejects with SESSION_NOT_FOUND. */
+  verify?(id: SessionId, signal?: AbortSignal): Promise<MediumReport>
+  /**
+   * Takes the right to write, and puts a sound log in the place of a damaged one in one step; the old one is kept. What
+   * another writer made of it is stored as sessions of their own before. Rejects with SESSION_HELD or SESSION_NOT_FOUND,
+   * and with SESSION_DAMAGED where nothing can be kept.
+   */
+  repair?(id: SessionId): Promise<RepairResult>
   /** Removes what crashed programs left half made. Never touches a log. */
   sweep?(): Promise<void>
   close(): Promise<void>
@@ -33,6 +56,32 @@ export interface ReadOptions {
   /** Leaves out earlier events. */
   readonly fromSeq?: number
   readonly signal?: AbortSignal | undefined
+}
+
+export interface StreamOptions {
+  /** Leaves out earlier events. */
+  readonly fromSeq?: number | undefined
+  /** The last event that is given, if it is there. */
+  readonly toSeq?: number | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
+/** A part of a log, of bounded size; the next one continues it. */
+export interface StoredBatch {
+  /** What is lost before `events`. From the first gap on nothing belongs to the Session. */
+  readonly gap?: StreamGap
+  /** Fresh objects that nobody else holds, contiguous. */
+  readonly events: readonly SessionEvent[]
+}
+
+/** In a stream the readable events behind damage stand in the batches, not in the gap. */
+export type StreamGap = Omit<StoredGap, 'events'>
+
+export interface RawLog {
+  readonly header: SessionHeader
+  readonly filename: string
+  /** JSON lines, decoded. */
+  readonly content: Uint8Array
 }
 
 export interface ResumeOptions extends PrepareOptions {
