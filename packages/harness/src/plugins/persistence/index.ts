@@ -17,8 +17,14 @@ export type {
   StreamGap,
   StreamOptions,
 } from './medium.ts'
+export { toJsonText } from './json-text.ts'
+export { createLocalProcesses } from './local-processes.ts'
 export { mountPersistence } from './mount.ts'
 export type { PersistenceOptions } from './mount.ts'
 export type { MediumProblem, MediumReport, RepairedBranch, RepairResult } from './report.ts'
+export { isProvablyDead } from './processes.ts'
+export type { ProcessIdentity, Processes, ProcessState } from './processes.ts'
+export { parseHeaderLine, toHeaderText } from './stored-header.ts'
+export type { HeaderLine } from './stored-header.ts'
 export { Persistence } from './service.ts'
 export type { Timers } from './write-behind.ts'

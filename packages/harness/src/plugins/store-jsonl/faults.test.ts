@@ -16,12 +16,11 @@ import { SessionId } from '@dsh/protocol'
 import type { SessionEvent } from '@dsh/protocol'
 import { faultyFileSystem, logOf, userFact } from '../../testing/index.ts'
 import type { FaultyFileSystem } from '../../testing/index.ts'
-import type { LogWriter } from '../persistence/index.ts'
+import { isProvablyDead } from '../persistence/index.ts'
+import type { LogWriter, ProcessIdentity } from '../persistence/index.ts'
 import type { FileSystem } from './file-system.ts'
 import { localFileSystem } from './local.ts'
 import { JsonlMedium } from './medium.ts'
-import { isProvablyDead } from './processes.ts'
-import type { ProcessIdentity } from './processes.ts'
 
 const id = SessionId('s1')
 const header = { version: 0, id, createdAt: 1, cwd: '/srv' }

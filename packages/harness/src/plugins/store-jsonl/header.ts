@@ -1,5 +1,5 @@
+import type { HeaderLine } from '../persistence/index.ts'
 import type { FileSystem } from './file-system.ts'
-import type { HeaderLine } from './records.ts'
 import { scanHeader } from './scan.ts'
 
 const usualBytes = 4096

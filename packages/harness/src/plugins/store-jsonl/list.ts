@@ -1,14 +1,13 @@
 import { setImmediate } from 'node:timers/promises'
 import { SessionId, sessionFormatVersion } from '@dsh/protocol'
 import { newerFormatText } from '../persistence/index.ts'
-import type { MediumRow } from '../persistence/index.ts'
+import type { HeaderLine, MediumRow } from '../persistence/index.ts'
 import { errnoOf, unlessMissing } from './file-system.ts'
 import type { FileStat, FileSystem } from './file-system.ts'
 import { revisionOf, sessionFolders } from './find.ts'
 import type { FoundFolder } from './find.ts'
 import { readHeader } from './header.ts'
 import { idOfFolder, pathsIn } from './layout.ts'
-import type { HeaderLine } from './records.ts'
 
 /** So many rows are read before other work gets its turn. */
 const rowsAtOnce = 64

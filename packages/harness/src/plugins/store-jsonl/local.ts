@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process'
 import {
   closeSync,
   constants,
@@ -11,7 +10,6 @@ import {
   openSync,
   readdirSync,
   readFileSync,
-  readlinkSync,
   readSync,
   renameSync,
   rmdirSync,
@@ -21,11 +19,8 @@ import {
 } from 'node:fs'
 import type { Stats } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { hostname } from 'node:os'
 import { promisify } from 'node:util'
 import type { FileStat, FileSystem, OpenFile } from './file-system.ts'
-import { isProvablyDead } from './processes.ts'
-import type { Processes, ProcessIdentity, ProcessState } from './processes.ts'
 
 const syncData = promisify(fdatasync)
 const syncAll = promisify(fsync)
@@ -86,69 +81,4 @@ function openFile(fd: number): OpenFile {
 function toStat(stat: Stats): FileStat {
   const kind = stat.isFile() ? 'file' : stat.isDirectory() ? 'folder' : 'other'
   return { kind, size: stat.size, mtimeMs: stat.mtimeMs, identity: `${stat.dev}:${stat.ino}` }
-}
-
-/** The processes of this machine. */
-export function createLocalProcesses(): Processes {
-  let identity: ProcessIdentity | undefined
-  const self = (): ProcessIdentity => (identity ??= ownIdentity())
-  return { self, isDead: other => isProvablyDead(other, self(), look) }
-}
-
-function ownIdentity(): ProcessIdentity {
-  const state = look(process.pid)
-  return {
-    pid: process.pid,
-    start: typeof state === 'string' ? '' : state.start,
-    boot: textOf('/proc/sys/kernel/random/boot_id'),
-    host: [hostname(), textOf('/etc/machine-id')].join(' ').trim(),
-    space: pidSpace(),
-  }
-}
-
-function look(pid: number): ProcessState {
-  if (!isThere(pid)) return 'gone'
-  if (process.platform === 'linux') return lookInProc(pid)
-  if (process.platform === 'darwin') return lookWithPs(pid)
-  return 'unknown'
-}
-
-function isThere(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code !== 'ESRCH'
-  }
-}
-
-function lookInProc(pid: number): ProcessState {
-  const stat = textOf(`/proc/${pid}/stat`)
-  if (stat === '') return 'unknown'
-  // The name in parentheses may itself hold spaces and parentheses.
-  const [state, ...fields] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  if (state === 'Z' || state === 'X') return 'gone'
-  return { start: fields[18] ?? '' }
-}
-
-function lookWithPs(pid: number): ProcessState {
-  const env = { PATH: '/bin:/usr/bin', LC_ALL: 'C', TZ: 'UTC' }
-  const { status, stdout } = spawnSync('ps', ['-o', 'lstart=', '-p', String(pid)], { encoding: 'utf8', env })
-  return status === 0 ? { start: stdout.trim() } : 'unknown'
-}
-
-function pidSpace(): string {
-  try {
-    return readlinkSync('/proc/self/ns/pid')
-  } catch {
-    return ''
-  }
-}
-
-function textOf(path: string): string {
-  try {
-    return readFileSync(path, 'utf8').trim()
-  } catch {
-    return ''
-  }
 }

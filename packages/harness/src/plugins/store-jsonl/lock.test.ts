@@ -5,11 +5,11 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
 import { faultyFileSystem } from '../../testing/index.ts'
-import { createLocalProcesses, localFileSystem } from './local.ts'
+import { createLocalProcesses, isProvablyDead } from '../persistence/index.ts'
+import type { ProcessIdentity, ProcessState } from '../persistence/index.ts'
+import { localFileSystem } from './local.ts'
 import { acquireLock, isAbandoned, lockHolder } from './lock.ts'
 import type { LockHost } from './lock.ts'
-import { isProvablyDead } from './processes.ts'
-import type { ProcessIdentity, ProcessState } from './processes.ts'
 
 const me: ProcessIdentity = { pid: 10, start: '100', boot: 'b1', host: 'h1', space: 'p1' }
 

@@ -3,9 +3,9 @@ import { basename, dirname, join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import type { SessionHolder } from '../../core/session/index.ts'
 import { PersistenceError } from '../persistence/index.ts'
+import type { ProcessIdentity, Processes } from '../persistence/index.ts'
 import { errnoOf, unlessMissing, writeAll } from './file-system.ts'
 import type { FileSystem } from './file-system.ts'
-import type { ProcessIdentity, Processes } from './processes.ts'
 
 /** What a lock file says. */
 interface LockOwner extends ProcessIdentity, SessionHolder {}

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
-import { sessionFormatVersion } from '@dsh/protocol'
 import type { SessionEvent, SessionHeader } from '@dsh/protocol'
 import { isCount, isFields, parseJson } from '../../kernel/index.ts'
 import type { Fields } from '../../kernel/index.ts'
+import { toHeaderText } from '../persistence/index.ts'
 import { isSpillList } from './spill.ts'
 import type { Spill } from './spill.ts'
 
@@ -12,12 +12,6 @@ export interface ChainLine {
   readonly count: number
   /** `chainHash` of the frame before. */
   readonly prev: string
-}
-
-export interface HeaderLine {
-  readonly header: SessionHeader
-  /** The log has a 'tool/start' for each top-level body that ran. */
-  readonly toolStart: boolean
 }
 
 export interface EventLine {
@@ -32,22 +26,7 @@ export function chainHash(frame: Uint8Array): string {
 }
 
 export function toHeaderLine(header: SessionHeader): string {
-  const own = { type: 'session', toolStart: true }
-  // The type comes first, for people who look; and own keys win over what a header may hold besides.
-  return `${JSON.stringify(Object.assign({ type: own.type }, header, own))}\n`
-}
-
-/** The header, or in one sentence why the line is none. */
-export function parseHeaderLine(line: string): HeaderLine | string {
-  const value = parseObject(line)
-  if (value === undefined) return 'the first line is not JSON'
-  const { type, toolStart, ...header } = value
-  if (type !== 'session') return 'the first line is not a session header'
-  if (!isCount(header['version'])) return `the header has version ${JSON.stringify(header['version'])}`
-  const known = header['version'] <= sessionFormatVersion
-  if (typeof header['id'] !== 'string' || header['id'] === '') return 'the header has no id'
-  if (known && !isCount(header['createdAt'])) return 'the header has no creation time'
-  return { header: header as unknown as SessionHeader, toolStart: toolStart === true }
+  return `${toHeaderText(header)}\n`
 }
 
 export function toChainLine(chain: ChainLine): string {

@@ -201,8 +201,8 @@ test('a file without a whole header says what it is instead', async () => {
   assert.equal(await reasonOf(bytes.subarray(0, (ends[0] as number) - 1)), 'the file ends inside its header')
   assert.equal(await reasonOf(randomBytes(1 << 20)), 'the file does not begin with a header frame')
   assert.equal(await reasonOf(bytes.subarray(ends[0])), 'the first frame is not one line')
-  assert.equal(await reasonOf(encodeFrame('not JSON\n')), 'the first line is not JSON')
-  assert.equal(await reasonOf(encodeFrame('{"seq":0}\n')), 'the first line is not a session header')
+  assert.equal(await reasonOf(encodeFrame('not JSON\n')), 'the header is not JSON')
+  assert.equal(await reasonOf(encodeFrame('{"seq":0}\n')), 'this is not the header of a session')
   assert.equal(await reasonOf(encodeFrame('{"type":"session","version":0}\n')), 'the header has no id')
   assert.equal(
     await reasonOf(encodeFrame('{"type":"session","id":"x"}\n')),

@@ -3,8 +3,10 @@ import { setImmediate } from 'node:timers/promises'
 import type { SessionEvent } from '@dsh/protocol'
 import type { StoredGap } from '../../core/session/index.ts'
 import { decodeFrame, decodeTornFrame, frameAt, nextMagic, rawContent } from './frames.ts'
-import { chainHash, parseChainLine, parseEventLine, parseHeaderLine } from './records.ts'
-import type { ChainLine, EventLine, HeaderLine } from './records.ts'
+import { parseHeaderLine } from '../persistence/index.ts'
+import type { HeaderLine } from '../persistence/index.ts'
+import { chainHash, parseChainLine, parseEventLine } from './records.ts'
+import type { ChainLine, EventLine } from './records.ts'
 import type { Spill } from './spill.ts'
 
 /** The end of a log that is no complete frame: what a crash in the middle of a write leaves. */

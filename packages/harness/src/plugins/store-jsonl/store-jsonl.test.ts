@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { testStore } from '../../testing/contracts/store.ts'
-import { createLocalProcesses, localFileSystem } from './local.ts'
+import { createLocalProcesses } from '../persistence/index.ts'
+import { localFileSystem } from './local.ts'
 import { JsonlMedium } from './medium.ts'
 
 testStore('store-jsonl', t => {
