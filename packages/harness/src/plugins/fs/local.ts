@@ -15,7 +15,9 @@ import { identify, infoOf, lookAt, lookAtLink, versionOf } from './identity.ts'
 import { withLineFeeds } from './lines.ts'
 import { hashBytes, hashFile, readPieces, readWhole } from './read-file.ts'
 import type {
+  ConfirmChange,
   FileSystem,
+  FsChangeHashes,
   FsDirEntry,
   FsEditIntent,
   FsEditOutcome,
@@ -25,6 +27,7 @@ import type {
   FsResolveOptions,
   FsTarget,
   FsTargetKey,
+  FsVersion,
   FsWriteIntent,
   FsWriteOutcome,
 } from './service.ts'
@@ -124,6 +127,7 @@ export class LocalFs implements FileSystem {
     content: string,
     expected?: FsWriteIntent,
     signal?: AbortSignal,
+    confirm?: ConfirmChange,
   ): Promise<FsWriteOutcome> {
     return await this.#change(target, 'write', signal, async () => {
       const stats = await lookAt(target.targetKey)
@@ -134,10 +138,12 @@ export class LocalFs implements FileSystem {
       const bytes = Buffer.from(content)
       const mayOverwrite = expected === undefined
       const guard = expected?.kind === 'replaceIfVersion' ? stats : undefined
-      await this.#publish(target, bytes, { stats, guard, mayOverwrite, signal })
+      const hashes = { before: before.hash, after: hashBytes(bytes) }
+      await this.#publish(target, bytes, { stats, guard, mayOverwrite, signal, hashes, confirm })
       return {
         operation: stats === undefined ? 'create' : 'update',
-        ...(await outcome(target, bytes, before.hash)),
+        version: await versionNow(target),
+        hashes,
         before: bytes.length < this.#maxBasis ? before.text : null,
         after: withLineFeeds(content),
       }
@@ -149,6 +155,7 @@ export class LocalFs implements FileSystem {
     edit: FsEditRequest,
     expected?: FsEditIntent,
     signal?: AbortSignal,
+    confirm?: ConfirmChange,
   ): Promise<FsEditOutcome> {
     if (edit.oldString === '') throw new TypeError('the text to replace is empty')
     return await this.#change(target, 'edit', signal, async () => {
@@ -162,10 +169,19 @@ export class LocalFs implements FileSystem {
       if (plan.kind !== 'replace') throw editRefusal(plan, target.displayPath)
       const after = applySplices(text, plan.splices)
       const bytes = encodeText({ text: after, hasMark })
-      await this.#publish(target, bytes, { stats, guard: stats, mayOverwrite: false, signal })
+      const hashes = { before: hashBytes(raw), after: hashBytes(bytes) }
+      await this.#publish(target, bytes, {
+        stats,
+        guard: stats,
+        mayOverwrite: false,
+        signal,
+        hashes,
+        confirm,
+      })
       const isSmall = Math.max(raw.length, bytes.length) < this.#maxBasis
       return {
-        ...(await outcome(target, bytes, hashBytes(raw))),
+        version: await versionNow(target),
+        hashes,
         before: isSmall ? withLineFeeds(text) : null,
         after: withLineFeeds(after),
         match: plan.match,
@@ -211,6 +227,8 @@ export class LocalFs implements FileSystem {
       readonly guard: BigIntStats | undefined
       readonly mayOverwrite: boolean
       readonly signal: AbortSignal | undefined
+      readonly hashes: FsChangeHashes
+      readonly confirm: ConfirmChange | undefined
     },
   ): Promise<void> {
     await publish({
@@ -221,6 +239,7 @@ export class LocalFs implements FileSystem {
       mayOverwrite: found.mayOverwrite,
       maker: { pid: process.pid, umask: process.umask() },
       confirm: async () => {
+        await found.confirm?.(found.hashes)
         throwIfAborted(found.signal, `changing ${target.displayPath}`)
         if (found.guard === undefined) return
         assertVersion(await lookAt(target.targetKey), versionOf(found.guard), target)
@@ -322,12 +341,8 @@ function textOrNull(bytes: Buffer, { displayPath }: FsTarget): string | null {
   }
 }
 
-async function outcome(
-  target: FsTarget,
-  bytes: Uint8Array,
-  before: string | null,
-): Promise<Pick<FsWriteOutcome, 'version' | 'hashes'>> {
+async function versionNow(target: FsTarget): Promise<FsVersion> {
   const stats = await lookAt(target.targetKey)
   if (stats === undefined) throw stale(target, 'is gone')
-  return { version: versionOf(stats), hashes: { before, after: hashBytes(bytes) } }
+  return versionOf(stats)
 }

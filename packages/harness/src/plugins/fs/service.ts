@@ -51,6 +51,9 @@ export interface FsChangeHashes {
   readonly after: string
 }
 
+/** Runs when the new bytes are staged and have not taken their place; a throw leaves the file as it is. */
+export type ConfirmChange = (hashes: FsChangeHashes) => Promise<void>
+
 export interface FsWriteOutcome {
   readonly operation: 'create' | 'update'
   readonly version: FsVersion
@@ -125,6 +128,7 @@ export interface FileSystem {
     content: string,
     expected?: FsWriteIntent,
     signal?: AbortSignal,
+    confirm?: ConfirmChange,
   ): Promise<FsWriteOutcome>
   /** All replacements or none. The version is checked before anything is looked for. */
   editText(
@@ -132,6 +136,7 @@ export interface FileSystem {
     edit: FsEditRequest,
     expected?: FsEditIntent,
     signal?: AbortSignal,
+    confirm?: ConfirmChange,
   ): Promise<FsEditOutcome>
 }
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import fs from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -561,4 +562,34 @@ test('limits that are no numbers of lines keep the plugin from loading', async (
   for (const readLimit of [0, -1, 1.5, NaN])
     await assert.rejects(async () => ctx.plugin(files, { readLimit }), { code: 'INVALID_CONFIG' })
   await assert.rejects(async () => ctx.plugin(files, { readLimits: 1 } as never), { code: 'INVALID_CONFIG' })
+})
+
+test('a change is in the log, on the disk, before the file is another', async () => {
+  const script = [toolCall('write', { file_path: 'a', content: 'new' }, 'w'), text('done')]
+  await using world = await setup({ script })
+  const flushed: unknown[] = []
+  world.ctx.on('session/flush', async session => {
+    const change = session.last('fs/change')
+    if (change !== undefined) flushed.push([change.data, fs.existsSync(world.path('a'))])
+  })
+  world.agent.followup(say('go'))
+  await world.agent.whenIdle()
+  const after = createHash('sha256').update('new').digest('hex')
+  const data = { callId: 'w', path: world.path('a'), before: null, after }
+  assert.deepEqual(flushed[0], [data, false])
+  assert.equal(world.text('a'), 'new')
+})
+
+test('a change that could not be logged is not made', async () => {
+  const script = [toolCall('write', { file_path: 'a', content: 'new' }, 'w'), text('done')]
+  await using world = await setup({ script })
+  world.ctx.on('session/flush', async session => {
+    if (session.last('fs/change') !== undefined) throw new Error('the disk is full')
+  })
+  world.agent.followup(say('go'))
+  await world.agent.whenIdle()
+  assert.equal(fs.existsSync(world.path('a')), false)
+  const result = world.agent.session.last('tool/result')
+  assert.equal(result?.data.message.content[0].isError, true)
+  assert.match(JSON.stringify(result?.data.message), /the disk is full/)
 })

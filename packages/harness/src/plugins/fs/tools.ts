@@ -1,6 +1,7 @@
 import { _default, int, positive, prefault, strictObject } from 'zod/mini'
 import type { input } from 'zod/mini'
 import type { Context, PluginObject } from '../../kernel/index.ts'
+import { declareChanges } from './tools/announce.ts'
 import { editSection, editTool } from './tools/edit.ts'
 import { readSection, readTool } from './tools/read.ts'
 import type { ReadConfig } from './tools/read.ts'
@@ -22,11 +23,12 @@ const schema = () => prefault(strictObject(fsToolsFields()), {})
 /** The tools read, write and edit over whatever provides `ctx.fs`. */
 export const fsTools: PluginObject<input<ReturnType<typeof schema>>, FsToolsConfig> = {
   name: 'fs-tools',
-  inject: { required: ['fs', 'tools'], optional: ['systemPrompt'] },
+  inject: { required: ['fs', 'tools'], optional: ['sessions', 'systemPrompt'] },
   get Config() {
     return schema()
   },
   apply(ctx: Context, config: FsToolsConfig) {
+    declareChanges(ctx)
     ctx.tools.register(readTool(ctx, config))
     ctx.tools.register(writeTool(ctx))
     ctx.tools.register(editTool(ctx))

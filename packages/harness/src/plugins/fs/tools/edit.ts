@@ -7,6 +7,7 @@ import { FsError } from '../errors.ts'
 import { hasCode } from '../failure.ts'
 import { fileMeta } from '../observed.ts'
 import type { FsEditMatch, FsEditRequest, FsTarget } from '../service.ts'
+import { announcer } from './announce.ts'
 import { changeMeta, changeSchema, presentChange, withRemedy } from './change.ts'
 import type { Change } from './change.ts'
 import { assertWellFormed, resolveArgument } from './path.ts'
@@ -67,7 +68,8 @@ export function editTool(ctx: Context): ToolDefinition {
 async function change(ctx: Context, target: FsTarget, request: FsEditRequest, exec: ToolRunContext) {
   try {
     const intent = await ctx.waterfall('fs/edit-intent', target, exec, async () => undefined)
-    const done = await ctx.fs.editText(target, request, intent, exec.signal)
+    const announce = announcer(ctx, target, exec)
+    const done = await ctx.fs.editText(target, request, intent, exec.signal, announce)
     const { path, seen } = fileMeta(target, done.version)
     ctx.veto('fs/observed', target, { kind: 'present', version: done.version }, exec)
     const diff = boundedDiff(done.before, done.after)

@@ -3,6 +3,7 @@ import type { ToolDefinition } from '../../../core/tools/index.ts'
 import type { Context } from '../../../kernel/index.ts'
 import { boundedDiff, diffText } from '../diff-text.ts'
 import { fileMeta } from '../observed.ts'
+import { announcer } from './announce.ts'
 import { changeMeta, changeSchema, presentChange, withRemedy } from './change.ts'
 import type { Change } from './change.ts'
 import { assertWellFormed, resolveArgument } from './path.ts'
@@ -35,7 +36,8 @@ export function writeTool(ctx: Context): ToolDefinition {
       const target = await resolveArgument(ctx, file_path, exec)
       try {
         const intent = await ctx.waterfall('fs/write-intent', target, exec, async () => undefined)
-        const done = await ctx.fs.writeText(target, content, intent, exec.signal)
+        const announce = announcer(ctx, target, exec)
+        const done = await ctx.fs.writeText(target, content, intent, exec.signal, announce)
         const { path, seen } = fileMeta(target, done.version)
         ctx.veto('fs/observed', target, { kind: 'present', version: done.version }, exec)
         const diff = boundedDiff(done.before, done.after)
