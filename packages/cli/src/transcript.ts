@@ -94,7 +94,7 @@ export class Transcript {
     return {
       kind: 'tool',
       name: call.name,
-      subject: this.#subjectOf(call.args),
+      subject: this.subjectOf(call.args),
       ms: time - call.since,
       output,
       changed: changedFiles([event]).map(({ path }) => this.shown(path)),
@@ -103,7 +103,8 @@ export class Transcript {
     }
   }
 
-  #subjectOf(args: unknown): string {
+  /** What a call with these arguments is about; empty where they do not say. */
+  subjectOf(args: unknown): string {
     for (const key of subjectKeys) {
       const value = field(args, key)
       if (value !== undefined) return key.endsWith('path') ? this.shown(value) : value
@@ -140,8 +141,15 @@ function exitOf(meta: JsonValue | undefined): string | undefined {
   return typeof exitCode === 'number' ? `exit ${exitCode}` : undefined
 }
 
+const problems: Readonly<Record<string, string>> = {
+  ABORTED: 'cancelled',
+  ABORTED_BEFORE_DISPATCH: 'cancelled',
+  TOOL_NOT_STARTED: 'never started',
+  TOOL_OUTCOME_UNKNOWN: 'outcome unknown',
+}
+
 function problemOf(code: string | undefined): string {
-  return code === 'ABORTED' || code === 'ABORTED_BEFORE_DISPATCH' ? 'cancelled' : (code ?? 'failed')
+  return code === undefined ? 'failed' : (problems[code] ?? code)
 }
 
 /** A model's arguments may be anything; what is no JSON has no fields to show. */

@@ -1,6 +1,8 @@
 import type { Agent } from '@dsh/harness/agent'
 import { createUserMessage } from '@dsh/harness/llm'
 import type { PermissionMode } from '@dsh/harness/plugins/approval'
+import type {} from '@dsh/harness/plugins/recovery'
+import type { Session } from '@dsh/harness/session'
 import type { MessageSource, UserMessage } from '@dsh/protocol'
 import { correctionFor } from './answer-schema.ts'
 import { answerAsks, canAsk } from './ask.ts'
@@ -48,6 +50,7 @@ async function runIn(target: Target, job: Job): Promise<number> {
   })
   const { session } = handle.agent
   for (const line of startLines(choice, target)) io.err.line(line)
+  await tellRecovery(session, job)
   stop.signal.throwIfAborted()
   // A session keeps the mode it began in until somebody names another.
   const { permission = target.isNew ? ctx.permissions.modeOf(session) : undefined } = options
@@ -57,6 +60,14 @@ async function runIn(target: Target, job: Job): Promise<number> {
   const talk = await converse(handle.agent, watch, job)
   if (options.model !== undefined && watch.tally.hasAnswer) await keepModel(choice, job)
   return await tellOutcome(talk, { watch, feed, target, choice, job })
+}
+
+/** Before anything new is logged: what the end of an earlier program left. */
+async function tellRecovery(session: Session, { ctx, io, stop }: Job): Promise<void> {
+  const report = await ctx.get('recovery')?.report(session, stop.signal)
+  if (report === undefined) return
+  const { recoveredLines } = await import('./recovered.ts')
+  for (const line of recoveredLines(report, session.header.cwd)) io.err.line(line)
 }
 
 /** What is wrong with the session itself is mended by a command that names it. */

@@ -14,6 +14,7 @@ import { bash } from '../plugins/bash/index.ts'
 import { fs } from '../plugins/fs/index.ts'
 import { llmDemo } from '../plugins/llm-demo/index.ts'
 import { llmOpenAIChat } from '../plugins/llm-openai-chat/index.ts'
+import { recovery } from '../plugins/recovery/index.ts'
 import { retry } from '../plugins/retry/index.ts'
 import { storeJsonl } from '../plugins/store-jsonl/index.ts'
 import { subprocess } from '../plugins/subprocess/index.ts'
@@ -54,6 +55,7 @@ export async function headless(options: HeadlessOptions): Promise<Context> {
   await ctx.plugin(approval, { mode: permission, yes })
   const builtIns: readonly BuiltIn[] = [
     { plugin: retry },
+    { plugin: recovery },
     { plugin: storeJsonl, settled: { root: sessionsIn(home) } },
     { plugin: fs },
     { plugin: subprocess, settled: { env } },
