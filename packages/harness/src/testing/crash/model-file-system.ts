@@ -95,8 +95,9 @@ export class ModelFileSystem implements FileSystem {
   }
 
   async rename(from: string, to: string): Promise<void> {
-    const inode = this.#there(this.#lookUp(from), from)
+    const source = this.#lookUp(from)
     const replaced = this.#lookUp(to)
+    const inode = this.#there(source, from)
     this.#checkRename(from, to, inode, replaced)
     if (replaced === inode) return
     this.#setEntry(to, inode)
