@@ -1,0 +1,12 @@
+/**
+ * What a session was at any event: its requests, rebuilt from the log alone, where two of them part, and the moment
+ * itself. Pure functions of a session; nothing is mounted.
+ */
+export { bytesOf, piecesOf } from './canonical.ts'
+export type { RequestPart, RequestPiece } from './canonical.ts'
+export { compareRequests } from './compare.ts'
+export type { CacheBreak, FirstDifference, RequestComparison } from './compare.ts'
+export { historyAt, rebuildRequest, rebuildRequests } from './rebuild.ts'
+export type { History, RebuiltRequest } from './rebuild.ts'
+export { requestLog, requestsOf } from './requests.ts'
+export type { LoggedRequest, RequestOutcome } from './requests.ts'
