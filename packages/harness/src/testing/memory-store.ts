@@ -1,14 +1,24 @@
 import { createHash, randomUUID } from 'node:crypto'
 import type { SessionEvent, SessionHeader, SessionId } from '@dsh/protocol'
-import type { SessionHolder } from '../core/session/index.ts'
+import type {
+  MediumReport,
+  RawLog,
+  RepairResult,
+  SessionHolder,
+  StoredBatch,
+  StreamOptions,
+} from '../core/session/index.ts'
 import { adopt } from '../kernel/index.ts'
 import { PersistenceError } from '../plugins/persistence/index.ts'
 import type { LogWriter, Medium, StoredLog } from '../plugins/persistence/index.ts'
 
 interface Entry {
   readonly header: SessionHeader
-  readonly events: SessionEvent[]
+  /** Another for each log that was ever there. */
+  readonly incarnation: number
   readonly artifacts: Map<string, Uint8Array>
+  readonly lost: Set<number>
+  events: readonly SessionEvent[]
   holder: SessionHolder | undefined
 }
 
@@ -20,7 +30,11 @@ export class MemoryStore {
   failure: Error | undefined
   /** How many writes succeeded. */
   writes = 0
+  /** How many logs were read from their beginning. */
+  reads = 0
   readonly #entries = new Map<SessionId, Entry>()
+  readonly #watchers = new Map<SessionId, Set<() => void>>()
+  #incarnations = 0
 
   /** Each opening is as if another program made it. */
   open(): Medium {
@@ -31,28 +45,38 @@ export class MemoryStore {
         signal?.throwIfAborted()
         return this.#read(id, fromSeq)
       },
-      revision: async id => this.#read(id, 0)?.revision,
+      stream: (id, options) => this.#stream(id, options),
+      revision: async id => revisionOf(this.#stored(id)),
       list: async signal => {
         signal?.throwIfAborted()
-        const logs = [...this.#entries.keys()].flatMap(id => this.#read(id, 0) ?? [])
-        return logs.map(({ header, path, revision }) => ({
-          id: header.id,
-          header,
+        const entries = [...this.#entries.values()].filter(isStored)
+        return entries.map(entry => ({
+          id: entry.header.id,
+          header: entry.header,
           updatedAt: 0,
-          path,
-          revision,
+          path: pathOf(entry.header.id),
+          revision: revisionOf(entry) ?? '',
         }))
       },
       begin: header => this.#writer(header),
       resume: async (id, { signal, takeFrom } = {}) => {
         const log = this.#read(id, 0)
-        if (log === undefined)
-          throw new PersistenceError('SESSION_NOT_FOUND', `session "${id}" is not stored`)
+        if (log === undefined) throw notStored(id)
         signal?.throwIfAborted()
+        if (log.gaps.length > 0) throw damaged(id)
         const writer = this.#writer(log.header, this.#hold(log.header, takeFrom))
         return { log: { ...log, holder: undefined }, writer }
       },
       artifact: async (id, sha256) => this.#entries.get(id)?.artifacts.get(sha256),
+      holder: async id => this.#entries.get(id)?.holder,
+      readRaw: async id => this.#readRaw(id),
+      remove: async (id, { signal } = {}) => {
+        signal?.throwIfAborted()
+        return this.#remove(id)
+      },
+      watch: (id, onChange) => this.#watch(id, onChange),
+      verify: async id => this.#verify(id),
+      repair: async id => this.#repair(id),
       close: async () => {},
     }
   }
@@ -62,20 +86,98 @@ export class MemoryStore {
     return this.#entries.get(id)?.events ?? []
   }
 
-  #read(id: SessionId, fromSeq: number): StoredLog | undefined {
+  /** Makes a stored event unreadable. */
+  damage(id: SessionId, seq: number): void {
+    this.#stored(id)?.lost.add(seq)
+  }
+
+  #stored(id: SessionId): Entry | undefined {
     const entry = this.#entries.get(id)
-    if (entry === undefined || entry.events.length === 0) return undefined
-    const { header, events, holder } = entry
-    const revision = String(events.length)
+    return entry !== undefined && isStored(entry) ? entry : undefined
+  }
+
+  #read(id: SessionId, fromSeq: number): StoredLog | undefined {
+    const entry = this.#stored(id)
+    if (entry === undefined) return undefined
+    if (fromSeq === 0) this.reads += 1
+    const { header, holder } = entry
+    const [{ events }, ...behind] = stretches(entry)
     return {
       header,
       toolStart: true,
       events: events.slice(fromSeq),
-      gaps: [],
-      revision,
+      gaps: behind.flatMap(({ gap, events: rest }) => (gap === undefined ? [] : [{ ...gap, events: rest }])),
+      revision: revisionOf(entry) ?? '',
       holder,
       path: pathOf(id),
     }
+  }
+
+  async *#stream(
+    id: SessionId,
+    { fromSeq = 0, toSeq = Infinity, signal }: StreamOptions = {},
+  ): AsyncGenerator<StoredBatch> {
+    const entry = this.#stored(id)
+    if (entry === undefined) throw notStored(id)
+    for (const { gap, events } of stretches(entry)) {
+      const shown = events.filter(({ seq }) => seq >= fromSeq && seq <= toSeq)
+      const isLostHere = gap !== undefined && gap.toSeq >= fromSeq && gap.fromSeq <= toSeq
+      if (isLostHere) yield { gap, events: [] }
+      for (let at = 0; at < shown.length; at += eventsAtOnce) {
+        signal?.throwIfAborted()
+        yield { events: shown.slice(at, at + eventsAtOnce) }
+      }
+    }
+  }
+
+  #readRaw(id: SessionId): RawLog | undefined {
+    const entry = this.#stored(id)
+    if (entry === undefined) return undefined
+    const lines = [entry.header, ...entry.events].map(line => `${JSON.stringify(line)}\n`)
+    return { header: entry.header, filename: 'log.jsonl', content: Buffer.from(lines.join('')) }
+  }
+
+  #remove(id: SessionId): boolean {
+    const entry = this.#stored(id)
+    if (entry === undefined) return false
+    if (entry.holder !== undefined) throw heldBy(entry.holder)
+    this.#entries.delete(id)
+    this.#tell(id)
+    return true
+  }
+
+  #verify(id: SessionId): MediumReport {
+    const entry = this.#stored(id)
+    if (entry === undefined) throw notStored(id)
+    const { header, events, lost } = entry
+    const problems = [...lost].map(seq => ({ code: 'EVENT_LOST', message: lostText(seq), seq }))
+    const bytes = JSON.stringify(events).length
+    return { header, frames: 0, events: events.length - lost.size, bytes, problems }
+  }
+
+  #repair(id: SessionId): RepairResult {
+    const entry = this.#stored(id)
+    if (entry === undefined) throw notStored(id)
+    if (entry.holder !== undefined) throw heldBy(entry.holder)
+    const [{ events }, ...behind] = stretches(entry)
+    if (behind.length === 0) return { events: events.length, branches: [] }
+    if (events.length === 0) throw damaged(id)
+    this.#incarnations += 1
+    const { header, artifacts } = entry
+    const incarnation = this.#incarnations
+    this.#entries.set(id, { header, artifacts, incarnation, events, lost: new Set(), holder: undefined })
+    this.#tell(id)
+    return { kept: `${pathOf(id)}:${entry.incarnation}`, events: events.length, branches: [] }
+  }
+
+  #watch(id: SessionId, onChange: () => void): () => void {
+    const watchers = this.#watchers.get(id) ?? new Set()
+    this.#watchers.set(id, watchers.add(onChange))
+    return () => void watchers.delete(onChange)
+  }
+
+  #tell(id: SessionId): void {
+    for (const onChange of this.#watchers.get(id) ?? []) onChange()
   }
 
   #hold(header: SessionHeader, takeFrom?: SessionHolder): SessionHolder {
@@ -87,16 +189,21 @@ export class MemoryStore {
 
   #entryOf(header: SessionHeader): Entry {
     const known = this.#entries.get(header.id)
-    const entry = known ?? { header, events: [], artifacts: new Map(), holder: undefined }
+    if (known !== undefined) return known
+    this.#incarnations += 1
+    const incarnation = this.#incarnations
+    const empty = { artifacts: new Map(), lost: new Set<number>(), events: [], holder: undefined }
+    const entry = { header, incarnation, ...empty }
     this.#entries.set(header.id, entry)
     return entry
   }
 
   #writer(header: SessionHeader, resumed?: SessionHolder): LogWriter {
     let own = resumed
+    let closedAt: string | undefined
     const open = (): Entry => {
       if (own === undefined) {
-        if (this.#read(header.id, 0) !== undefined) throw isThere(header.id)
+        if (this.#stored(header.id) !== undefined) throw isThere(header.id)
         own = this.#hold(header)
       }
       const entry = this.#entryOf(header)
@@ -113,8 +220,9 @@ export class MemoryStore {
         const entry = open()
         const isNext = events.every(({ seq }, index) => seq === entry.events.length + index)
         if (!isNext) throw new PersistenceError('STALE_APPEND', 'the events do not continue the log')
-        entry.events.push(...events.map(event => adopt(event)))
+        entry.events = [...entry.events, ...events.map(event => adopt(event))]
         this.writes += 1
+        this.#tell(header.id)
       },
       putArtifact: async bytes => {
         const sha256 = createHash('sha256').update(bytes).digest('hex')
@@ -124,11 +232,58 @@ export class MemoryStore {
       getArtifact: async sha256 => this.#entries.get(header.id)?.artifacts.get(sha256),
       close: async () => {
         const entry = this.#entries.get(header.id)
+        closedAt = own === undefined ? undefined : revisionOf(this.#stored(header.id))
         if (own !== undefined && entry?.holder === own) entry.holder = undefined
         own = undefined
+        this.#tell(header.id)
+      },
+      reopen: async () => {
+        const entry = this.#stored(header.id)
+        if (entry?.holder !== undefined || closedAt === undefined) return false
+        if (revisionOf(entry) !== closedAt) return false
+        own = this.#hold(header)
+        return true
       },
     }
   }
+}
+
+const eventsAtOnce = 100
+
+function isStored({ events }: Entry): boolean {
+  return events.length > 0
+}
+
+function revisionOf(entry: Entry | undefined): string | undefined {
+  return entry && `${entry.incarnation}:${entry.events.length}:${entry.lost.size}`
+}
+
+/** The readable parts in order; the first has no gap before it, and may be empty. */
+function stretches({ events, lost: gone }: Entry): [StoredBatch, ...StoredBatch[]] {
+  const first = events.findIndex(({ seq }) => gone.has(seq))
+  if (first < 0) return [{ events }]
+  const parts: [StoredBatch, ...StoredBatch[]] = [{ events: events.slice(0, first) }]
+  for (let at = first; at < events.length;) {
+    let end = at
+    while (gone.has(end)) end += 1
+    const next = events.findIndex(({ seq }) => seq >= end && gone.has(seq))
+    const gap = { fromSeq: at, toSeq: end - 1, bytes: 0, reason: lostText(at) }
+    parts.push({ gap, events: events.slice(end, next < 0 ? undefined : next) })
+    at = next < 0 ? events.length : next
+  }
+  return parts
+}
+
+function lostText(seq: number): string {
+  return `event ${seq} is lost`
+}
+
+function notStored(id: SessionId): PersistenceError {
+  return new PersistenceError('SESSION_NOT_FOUND', `session "${id}" is not stored`)
+}
+
+function damaged(id: SessionId): PersistenceError {
+  return new PersistenceError('SESSION_DAMAGED', `the log of session "${id}" is damaged`)
 }
 
 function pathOf(id: SessionId): string {

@@ -28,6 +28,7 @@ const refused: Readonly<Record<string, string>> = {
 /** The event types a harness knows: the core's, and those its plugins declare while they run. */
 export class EventTypes {
   readonly #known = new Map<string, Known>()
+  #version = 0
 
   constructor() {
     for (const [type, check] of Object.entries(coreChecks)) {
@@ -51,9 +52,17 @@ export class EventTypes {
     }
     const known: Known = { owner, ignorable: ignorable === true, check }
     this.#known.set(type, known)
+    this.#version += 1
     return () => {
-      if (this.#known.get(type) === known) this.#known.delete(type)
+      if (this.#known.get(type) !== known) return
+      this.#known.delete(type)
+      this.#version += 1
     }
+  }
+
+  /** Another number after each change. */
+  get version(): number {
+    return this.#version
   }
 
   has(type: string): boolean {

@@ -15,6 +15,7 @@ export type { BranchOptions, EventIntent, NodeIntent, SessionFeed, SessionOption
 export { createPreparation } from './preparation.ts'
 export { Publication } from './publication.ts'
 export type { PublicationHooks } from './publication.ts'
+export type { MediumProblem, MediumReport, RepairedBranch, RepairResult } from './report.ts'
 export { interruptedTurnClosers, toolNotStarted, toolOutcomeUnknown } from './repair.ts'
 export type { CloserOptions } from './repair.ts'
 export { canonicalHeader, foldRequestHeader, headerEquals, requestContext, requestHeader } from './request.ts'

@@ -1,5 +1,6 @@
 import type { SessionEvent, SessionHeader, SessionId } from '@dsh/protocol'
 import type { Session } from './log.ts'
+import type { MediumReport, RepairResult } from './report.ts'
 
 /** One Session that is not published yet; disposing gives it back to whoever prepared it, once. */
 export interface SessionPreparation {
@@ -31,6 +32,27 @@ export interface SessionPersistence {
   view(id: SessionId, signal?: AbortSignal): Promise<Session>
   /** The stored events from `fromSeq` on, as they are, unrepaired; none behind the end. */
   readFrom(id: SessionId, fromSeq: number, signal?: AbortSignal): Promise<StoredSession>
+  /**
+   * What `inspect` gives, unrepaired and in bounded memory. Each event is checked for itself; one that is not right is a
+   * gap. Rejects with SESSION_NOT_FOUND.
+   */
+  stream(id: SessionId, options?: StreamOptions): AsyncIterable<StoredBatch>
+  /**
+   * The events of a session, then each that is added, by whatever program, until the signal aborts or the session is
+   * removed. Never writes. Of a session that is live here, events come before they are durable. Rejects with
+   * LOG_REPLACED where the log no longer continues what was given, and with SESSION_DAMAGED where it is damaged.
+   */
+  follow(id: SessionId, options?: FollowOptions): AsyncIterable<SessionEvent>
+  /** Whether `readRaw` can give anything. */
+  readonly supportsRawArtifacts: boolean
+  /** The stored log as a file for people, undefined where nothing is stored. Rejects with NOT_SUPPORTED. */
+  readRaw(id: SessionId, signal?: AbortSignal): Promise<RawLog | undefined>
+  /** Removes a stored session with all that belongs to it, for good; false where nothing is stored. Rejects for a live or held one. */
+  remove(id: SessionId): Promise<boolean>
+  /** Checks what is stored of a session byte by byte, and nothing above that. */
+  verify(id: SessionId, signal?: AbortSignal): Promise<MediumReport>
+  /** Puts a sound log in the place of a damaged one, which is kept. Rejects for a live or held one. */
+  repair(id: SessionId): Promise<RepairResult>
   /** Every stored session; one that cannot be read is a row with a reason, never a failed list. */
   list(signal?: AbortSignal): Promise<readonly SessionRow[]>
   /** The readable sessions with a mark that is the same exactly as long as nothing was written. */
@@ -71,6 +93,41 @@ export interface StoredGap {
   readonly reason: string
   /** What can be read behind it, up to the next gap; no part of the Session. */
   readonly events: readonly SessionEvent[]
+}
+
+export interface StreamOptions {
+  /** Leaves out earlier events. */
+  readonly fromSeq?: number | undefined
+  /** The last event that is given, if it is there. */
+  readonly toSeq?: number | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
+/** A part of a log, of bounded size; the next one continues it. */
+export interface StoredBatch {
+  /** What is lost before `events`. From the first gap on nothing belongs to the Session. */
+  readonly gap?: StreamGap
+  /** Fresh objects that nobody else holds, contiguous. */
+  readonly events: readonly SessionEvent[]
+}
+
+/** In a stream the readable events behind damage stand in the batches, not in the gap. */
+export type StreamGap = Omit<StoredGap, 'events'>
+
+export interface RawLog {
+  readonly header: SessionHeader
+  readonly filename: string
+  /** JSON lines, decoded. */
+  readonly content: Uint8Array
+}
+
+export interface FollowOptions {
+  /** The first event that is given. Default 0. */
+  readonly fromSeq?: number | undefined
+  /** Ends, too, once nobody has the session open any more and everything was given. */
+  readonly whileOpen?: boolean | undefined
+  /** Ends the iteration; that is no failure. */
+  readonly signal?: AbortSignal | undefined
 }
 
 export interface SessionSnapshot {

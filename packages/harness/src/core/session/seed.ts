@@ -5,7 +5,7 @@ import { Entries } from './entries.ts'
 import { SessionError } from './errors.ts'
 import type { EventTypes } from './event-types.ts'
 import { hasLazySources } from './sources.ts'
-import { SurfaceManager } from './surface.ts'
+import { isReplacementSurfaceEvent, readOp, SurfaceManager } from './surface.ts'
 
 /** An event whose data the plugin it belongs to refuses. */
 export interface FlaggedEvent {
@@ -49,6 +49,22 @@ export function readSeed(events: readonly SessionEvent[], { types, copy }: SeedO
     entries.push(event)
   }
   return { entries, surface, flagged, unknown }
+}
+
+/**
+ * What is wrong with an event that stands at `seq`, looked at alone: what it replaces on the surface is not known.
+ * Freezes it; undefined where it is right.
+ */
+export function problemOfEvent(given: SessionEvent, seq: number, types: EventTypes): string | undefined {
+  try {
+    const event = readEnvelope(given, seq, false)
+    checkData(event, types)
+    if (isReplacementSurfaceEvent(event)) readOp(event.surfaceOp)
+    else new SurfaceManager([event], seq)
+    return undefined
+  } catch (error) {
+    return messageOf(error)
+  }
 }
 
 function isEnvelopeKey(key: string): boolean {

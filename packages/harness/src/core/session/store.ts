@@ -10,6 +10,7 @@ import { branchAt } from './fork.ts'
 import type { ForkOptions } from './fork.ts'
 import { Session } from './log.ts'
 import { Publication } from './publication.ts'
+import { problemOfEvent } from './seed.ts'
 
 export interface CreateSessionOptions {
   readonly seed?: readonly SessionEvent[]
@@ -57,6 +58,16 @@ export class SessionStore extends Service {
     const { types } = this
     const { fiber } = this.ctx
     return this.ctx.effect(() => types.add(definition, fiber.name), `event type ${definition.type}`)
+  }
+
+  /** Another number after each change of the types that are known. */
+  get eventTypesVersion(): number {
+    return this.types.version
+  }
+
+  /** What is wrong with a stored event that stands at `seq`, looked at alone; freezes it. Undefined where it is right. */
+  problemOf(event: SessionEvent, seq: number): string | undefined {
+    return problemOfEvent(event, seq, this.types)
   }
 
   /** A live session, until the caller's plugin ends. Without an id it is `session-<n>`. */

@@ -1,12 +1,14 @@
 import type { SessionEvent, SessionHeader, SessionId } from '@dsh/protocol'
 import { adopt, KeyedLocks, messageOf } from '../../kernel/index.ts'
-import type { Session, SessionStore } from '../../core/session/index.ts'
+import type { RepairResult, Session, SessionStore } from '../../core/session/index.ts'
 import { PersistenceError } from './errors.ts'
 import type { LogWriter, Medium, ResumeOptions } from './medium.ts'
 import type { PersistenceNotice } from './notice.ts'
+import { PreparedSessions } from './prepared.ts'
+import type { Reservation } from './prepared.ts'
 import { restoreSession } from './restore.ts'
 import { Track } from './track.ts'
-import type { OpenedLog, TrackHost } from './track.ts'
+import type { TrackHost } from './track.ts'
 import type { Timers } from './write-behind.ts'
 
 export interface CoordinatorOptions {
@@ -15,12 +17,15 @@ export interface CoordinatorOptions {
   /** How long the first event of a batch waits for others, in ms. */
   readonly delayMs: number
   readonly timers: Timers
+  /** How many sessions that were prepared and given back untouched are kept for the next who asks. */
+  readonly preparedSessionCacheSize: number
   readonly notice: (notice: PersistenceNotice) => void
 }
 
-/** The right to write a log, kept for a session that is not published yet. */
-export interface Reservation extends OpenedLog {
-  readonly session: Session
+interface Opened {
+  readonly reservation: Reservation
+  /** What had to be mended, for the person. */
+  readonly notices: readonly string[]
 }
 
 interface ColdLog {
@@ -44,12 +49,16 @@ export class Coordinator {
   readonly #reserved = new Map<SessionId, Reservation>()
   /** Headers of ids that `create` claimed and nothing was appended to yet. */
   readonly #claimed = new Map<SessionId, SessionHeader>()
+  readonly #prepared: PreparedSessions
+  readonly #listeners = new Map<SessionId, Set<() => void>>()
 
   #isClosed = false
 
-  constructor({ medium, sessions, delayMs, timers, notice }: CoordinatorOptions) {
+  constructor(options: CoordinatorOptions) {
+    const { medium, sessions, delayMs, timers, notice } = options
     this.medium = medium
     this.sessions = sessions
+    this.#prepared = new PreparedSessions(options.preparedSessionCacheSize)
     this.#host = { medium, locks: this.#locks, delayMs, timers, notice }
   }
 
@@ -70,6 +79,7 @@ export class Coordinator {
     return this.#locks.run(id, async () => {
       this.#assertFree(id)
       if (own.length === 0) return
+      this.#prepared.drop(id)
       const { header, stored, writer } = await this.#openCold(id)
       try {
         // What is accepted here must be accepted when it is read.
@@ -78,6 +88,7 @@ export class Coordinator {
         this.#claimed.delete(id)
       } finally {
         await writer.close()
+        this.#tell(id)
       }
     })
   }
@@ -97,11 +108,31 @@ export class Coordinator {
       )
     this.#reserved.delete(id)
     this.#claimed.delete(id)
+    this.#prepared.drop(id)
     this.#tracks.set(id, new Track(session, this.#host, { opened: reservation, after: other?.retirement }))
+    this.#tell(id)
   }
 
   touch(session: Session): void {
-    this.#trackOf(session)?.touch()
+    const track = this.#trackOf(session)
+    if (track === undefined) return
+    track.touch()
+    this.#tell(session.id)
+  }
+
+  /** Calls `listener` whenever a session of the id may have changed here, until the given function is called. */
+  onChange(id: SessionId, listener: () => void): () => void {
+    const listeners = this.#listeners.get(id) ?? new Set()
+    this.#listeners.set(id, listeners.add(listener))
+    return () => {
+      listeners.delete(listener)
+      if (listeners.size === 0 && this.#listeners.get(id) === listeners) this.#listeners.delete(id)
+    }
+  }
+
+  #tell(id: SessionId): void {
+    if (this.#listeners.size === 0) return
+    for (const listener of this.#listeners.get(id) ?? []) listener()
   }
 
   isTracked(session: Session): boolean {
@@ -119,6 +150,7 @@ export class Coordinator {
     try {
       await track.retire()
       this.#forget(track)
+      this.#tell(session.id)
     } catch (error) {
       this.#host.notice({ id: session.id, code: 'RETIRE_FAILED', message: messageOf(error) })
     }
@@ -127,6 +159,7 @@ export class Coordinator {
   /** Stores everything and closes the medium. Rejects with all that could not be stored. */
   async shutDown(): Promise<void> {
     this.#isClosed = true
+    for (const id of this.#listeners.keys()) this.#tell(id)
     const failures: unknown[] = []
     const collect = (error: unknown): void => void failures.push(error)
     const tracks = [...this.#tracks.values()]
@@ -166,35 +199,81 @@ export class Coordinator {
     return track?.session ?? this.#reserved.get(id)?.session
   }
 
-  async reserve(
-    id: SessionId,
-    options: ResumeOptions,
-  ): Promise<{ readonly reservation: Reservation; readonly notices: readonly string[] }> {
+  /** The session of an id that is live here, once one that ends has ended. */
+  async trackedSession(id: SessionId): Promise<Session | undefined> {
+    await this.#tracks.get(id)?.retirement?.catch(() => undefined)
+    return this.#tracks.get(id)?.session
+  }
+
+  /** Removes what is stored; false where nothing is. */
+  remove(id: SessionId): Promise<boolean> {
+    return this.#withFree(id, () => {
+      this.#claimed.delete(id)
+      return offered(this.medium.remove, this.medium)(id)
+    })
+  }
+
+  repair(id: SessionId): Promise<RepairResult> {
+    return this.#withFree(id, () => offered(this.medium.repair, this.medium)(id))
+  }
+
+  /** Runs what changes a stored log that nobody here has open. */
+  async #withFree<T>(id: SessionId, job: () => Promise<T>): Promise<T> {
+    await this.#settleRetirement(id)
+    return this.#locks.run(id, async () => {
+      this.#assertFree(id)
+      this.#prepared.drop(id)
+      try {
+        return await job()
+      } finally {
+        this.#tell(id)
+      }
+    })
+  }
+
+  async reserve(id: SessionId, options: ResumeOptions): Promise<Opened> {
     await this.#settleRetirement(id)
     return this.#locks.run(
       id,
       async () => {
         this.#assertFree(id)
-        const { log, writer } = await this.medium.resume(id, options)
+        const { reservation, notices } = await this.#open(id, options)
         try {
-          const { session, closers } = restoreSession(log, this.sessions)
-          const notice = await writer.mend()
-          if (notice !== undefined) this.#host.notice({ id, code: 'TAIL_CUT', message: notice })
-          await writer.append(closers)
           options.signal?.throwIfAborted()
           // The store may have ended meanwhile, and would not know of a reservation made now.
-          this.#assertOpen()
-          const length = log.events.length + closers.length
-          const reservation = { session, writer, length }
-          this.#reserved.set(id, reservation)
-          return { reservation, notices: notice === undefined ? [] : [notice] }
+          this.assertOpen()
         } catch (error) {
-          await writer.close()
+          await reservation.writer.close()
           throw error
         }
+        this.#reserved.set(id, reservation)
+        return { reservation, notices }
       },
       options.signal,
     )
+  }
+
+  async #open(id: SessionId, options: ResumeOptions): Promise<Opened> {
+    const typesVersion = this.sessions.eventTypesVersion
+    if (options.takeFrom === undefined) {
+      const kept = await this.#prepared.take(id, typesVersion)
+      if (kept !== undefined) return { reservation: kept, notices: [] }
+    }
+    const { log, writer } = await this.medium.resume(id, options)
+    try {
+      const { session, closers } = restoreSession(log, this.sessions)
+      const notice = await writer.mend()
+      if (notice !== undefined) this.#host.notice({ id, code: 'TAIL_CUT', message: notice })
+      await writer.append(closers)
+      const length = log.events.length + closers.length
+      // What was made of a log that had to be repaired is not kept: it is read again.
+      const untouched = notice === undefined && closers.length === 0 ? session.length : -1
+      const reservation = { session, writer, length, untouched, typesVersion }
+      return { reservation, notices: notice === undefined ? [] : [notice] }
+    } catch (error) {
+      await writer.close()
+      throw error
+    }
   }
 
   /** Gives a session that was not published back. Never rejects. */
@@ -203,7 +282,10 @@ export class Coordinator {
     if (this.#reserved.get(id) !== reservation) return
     this.#reserved.delete(id)
     try {
-      await this.#locks.run(id, () => reservation.writer.close())
+      await this.#locks.run(id, async () => {
+        await reservation.writer.close()
+        this.#prepared.keep(reservation)
+      })
     } catch (error) {
       this.#host.notice({ id, code: 'RETIRE_FAILED', message: messageOf(error) })
     }
@@ -217,12 +299,12 @@ export class Coordinator {
     this.#forget(track)
   }
 
-  #assertOpen(): void {
+  assertOpen(): void {
     if (this.#isClosed) throw new PersistenceError('STORE_CLOSED', `${this.medium.name} is closed`)
   }
 
   #assertFree(id: SessionId): void {
-    this.#assertOpen()
+    this.assertOpen()
     if (this.#tracks.has(id)) throw new PersistenceError('SESSION_LIVE', `session "${id}" is live`)
     if (this.#reserved.has(id)) throw new PersistenceError('SESSION_LIVE', `session "${id}" is being resumed`)
   }
@@ -232,5 +314,16 @@ export class Coordinator {
     if (header !== undefined) return { header, stored: [], writer: this.medium.begin(header) }
     const { log, writer } = await this.medium.resume(id)
     return { header: log.header, stored: log.events, writer }
+  }
+}
+
+/** A method that a medium need not have. Rejects with NOT_SUPPORTED where it has none. */
+export function offered<Parameters extends unknown[], T>(
+  method: ((...parameters: Parameters) => Promise<T>) | undefined,
+  medium: Medium,
+): (...parameters: Parameters) => Promise<T> {
+  return async (...parameters) => {
+    if (method === undefined) throw new PersistenceError('NOT_SUPPORTED', `${medium.name} cannot do this`)
+    return method.apply(medium, parameters)
   }
 }

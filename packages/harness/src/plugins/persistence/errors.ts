@@ -20,6 +20,12 @@ export type PersistenceErrorCode =
   | 'SESSION_READ_ONLY'
   /** Events do not continue the stored log. */
   | 'STALE_APPEND'
+  /** The log is no longer the one that was read before: it was repaired, or removed and begun again. */
+  | 'LOG_REPLACED'
+  /** The log changed during each of several reads, so that none could be trusted. */
+  | 'LOG_CHANGING'
+  /** The medium cannot do this. */
+  | 'NOT_SUPPORTED'
   /** The medium could not be read or written; the cause says why. */
   | 'STORE_FAILED'
   | 'STORE_CLOSED'

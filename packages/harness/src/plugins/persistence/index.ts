@@ -5,23 +5,21 @@
 export * from './notice.ts'
 export { newerFormatText, PersistenceError } from './errors.ts'
 export type { PersistenceErrorCode } from './errors.ts'
+export type { LogWriter, Medium, MediumRow, ReadOptions, ResumeOptions, StoredLog } from './medium.ts'
 export type {
-  LogWriter,
-  Medium,
-  MediumRow,
+  MediumProblem,
+  MediumReport,
   RawLog,
-  ReadOptions,
-  ResumeOptions,
+  RepairedBranch,
+  RepairResult,
   StoredBatch,
-  StoredLog,
   StreamGap,
   StreamOptions,
-} from './medium.ts'
+} from '../../core/session/index.ts'
 export { toJsonText } from './json-text.ts'
 export { createLocalProcesses } from './local-processes.ts'
 export { mountPersistence } from './mount.ts'
 export type { PersistenceOptions } from './mount.ts'
-export type { MediumProblem, MediumReport, RepairedBranch, RepairResult } from './report.ts'
 export { isProvablyDead } from './processes.ts'
 export type { ProcessIdentity, Processes, ProcessState } from './processes.ts'
 export { parseHeaderLine, toHeaderText } from './stored-header.ts'

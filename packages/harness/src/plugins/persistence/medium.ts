@@ -1,6 +1,15 @@
 import type { SessionEvent, SessionHeader, SessionId } from '@dsh/protocol'
-import type { PrepareOptions, SessionHolder, SessionRow, StoredGap } from '../../core/session/index.ts'
-import type { MediumReport, RepairResult } from './report.ts'
+import type {
+  MediumReport,
+  PrepareOptions,
+  RawLog,
+  RepairResult,
+  SessionHolder,
+  SessionRow,
+  StoredBatch,
+  StoredGap,
+  StreamOptions,
+} from '../../core/session/index.ts'
 
 /**
  * A place that keeps logs: files, a database, a server. It knows nothing of live sessions.
@@ -37,6 +46,8 @@ export interface Medium {
    * once that is durable. Rejects with SESSION_HELD; a damaged log can be removed.
    */
   remove?(id: SessionId, options?: { readonly signal?: AbortSignal | undefined }): Promise<boolean>
+  /** Who may write a log now, in whatever program; undefined where nobody may. */
+  holder?(id: SessionId): Promise<SessionHolder | undefined>
   /** Tells that the log may have changed until the returned function is called. A hint: it may come late or never. */
   watch?(id: SessionId, onChange: () => void): () => void
   /** Checks every byte of a stored log. Damage is a problem in the report; rejects with SESSION_NOT_FOUND. */
@@ -56,32 +67,6 @@ export interface ReadOptions {
   /** Leaves out earlier events. */
   readonly fromSeq?: number
   readonly signal?: AbortSignal | undefined
-}
-
-export interface StreamOptions {
-  /** Leaves out earlier events. */
-  readonly fromSeq?: number | undefined
-  /** The last event that is given, if it is there. */
-  readonly toSeq?: number | undefined
-  readonly signal?: AbortSignal | undefined
-}
-
-/** A part of a log, of bounded size; the next one continues it. */
-export interface StoredBatch {
-  /** What is lost before `events`. From the first gap on nothing belongs to the Session. */
-  readonly gap?: StreamGap
-  /** Fresh objects that nobody else holds, contiguous. */
-  readonly events: readonly SessionEvent[]
-}
-
-/** In a stream the readable events behind damage stand in the batches, not in the gap. */
-export type StreamGap = Omit<StoredGap, 'events'>
-
-export interface RawLog {
-  readonly header: SessionHeader
-  readonly filename: string
-  /** JSON lines, decoded. */
-  readonly content: Uint8Array
 }
 
 export interface ResumeOptions extends PrepareOptions {
@@ -120,4 +105,9 @@ export interface LogWriter {
   getArtifact(sha256: string): Promise<Uint8Array | undefined>
   /** Gives the right back. */
   close(): Promise<void>
+  /**
+   * After `close`: takes the right again where nobody wrote meanwhile, to go on without reading. False where that is not
+   * so, whatever the reason; then `resume` tells it.
+   */
+  reopen?(): Promise<boolean>
 }

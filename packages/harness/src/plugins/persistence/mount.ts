@@ -1,13 +1,17 @@
+import { messageOf } from '../../kernel/index.ts'
 import type { Context } from '../../kernel/index.ts'
 import { markRunningCalls, raiseBarriers } from './barriers.ts'
 import { Coordinator } from './coordinator.ts'
 import type { Medium } from './medium.ts'
+import type { PersistenceNotice } from './notice.ts'
 import { Persistence } from './service.ts'
 import type { Timers } from './write-behind.ts'
 
 export interface PersistenceOptions {
   /** How long the first event of a batch waits for others, in ms. */
   readonly writeBatchMaxDelayMs: number
+  /** How many sessions that were prepared and given back untouched are kept for the next who asks. Default 5. */
+  readonly preparedSessionCacheSize?: number
   readonly timers?: Timers
 }
 
@@ -25,16 +29,18 @@ const systemTimers: Timers = {
  */
 export function mountPersistence(ctx: Context, medium: Medium, options: PersistenceOptions): void {
   const timers = options.timers ?? systemTimers
+  const notice = (told: PersistenceNotice): void => ctx.emit('persistence/notice', told)
   const coordinator = new Coordinator({
     medium,
     sessions: ctx.sessions,
     delayMs: options.writeBatchMaxDelayMs,
     timers,
-    notice: notice => ctx.emit('persistence/notice', notice),
+    preparedSessionCacheSize: options.preparedSessionCacheSize ?? 5,
+    notice,
   })
   // First, so that it is undone last: when nothing can be added any more.
   ctx.effect(() => () => coordinator.shutDown(), `close ${medium.name}`)
-  ctx.effect(() => sweepLater(medium, timers), `sweep ${medium.name}`)
+  ctx.effect(() => sweepLater(medium, timers, notice), `sweep ${medium.name}`)
   const global = { global: true }
   ctx.on('session/event', session => coordinator.touch(session), global)
   ctx.on('session/flush', session => coordinator.flush(session), global)
@@ -45,12 +51,21 @@ export function mountPersistence(ctx: Context, medium: Medium, options: Persiste
     coordinator.claim(session)
     markRunningCalls(session)
   }
-  new Persistence(ctx, coordinator)
+  new Persistence(ctx, coordinator, timers)
 }
 
 /** What crashed programs left is no hurry, and no reason to fail or to stay alive. */
-function sweepLater(medium: Medium, timers: Timers): () => void {
-  const timer = timers.set(() => void medium.sweep?.().catch(() => undefined), sweepDelayMs)
+function sweepLater(medium: Medium, timers: Timers, notice: (notice: PersistenceNotice) => void): () => void {
+  let isOver = false
+  const tell = (error: unknown): void => {
+    if (isOver) return
+    const message = `${medium.name} could not remove what crashed programs left: ${messageOf(error)}`
+    notice({ code: 'SWEEP_FAILED', message })
+  }
+  const timer = timers.set(() => void medium.sweep?.().catch(tell), sweepDelayMs)
   ;(timer as { unref?: () => void } | undefined)?.unref?.()
-  return () => timers.clear(timer)
+  return () => {
+    isOver = true
+    timers.clear(timer)
+  }
 }

@@ -1,9 +1,10 @@
 import type { SessionId } from '@dsh/protocol'
 import type { Emit } from '../../kernel/index.ts'
 
-/** Something about a stored session that a person should know. */
+/** Something about what is stored that a person should know. */
 export interface PersistenceNotice {
-  readonly id: SessionId
+  /** Absent where it is about no single session. */
+  readonly id?: SessionId
   readonly code: NoticeCode
   readonly message: string
 }
@@ -15,6 +16,8 @@ export type NoticeCode =
   | 'RETIRE_FAILED'
   /** Incomplete bytes at the end of a log were cut off. */
   | 'TAIL_CUT'
+  /** What crashed programs left half made could not be removed. */
+  | 'SWEEP_FAILED'
 
 declare module '../../kernel/index.ts' {
   interface Events {

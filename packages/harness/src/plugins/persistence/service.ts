@@ -3,27 +3,44 @@ import { Service } from '../../kernel/index.ts'
 import type { Context } from '../../kernel/index.ts'
 import { createPreparation, turnCursor } from '../../core/session/index.ts'
 import type {
+  FollowOptions,
+  MediumReport,
   PrepareOptions,
+  RawLog,
+  RepairResult,
   Session,
   SessionPersistence,
   SessionPreparation,
   SessionRow,
   SessionSnapshot,
+  StoredBatch,
   StoredSession,
+  StreamOptions,
 } from '../../core/session/index.ts'
+import { checkedBatches, liveBatches } from './batches.ts'
+import { offered } from './coordinator.ts'
 import type { Coordinator } from './coordinator.ts'
 import { PersistenceError } from './errors.ts'
+import { followSession } from './follow.ts'
+import type { FollowHost } from './follow.ts'
+import type { Medium } from './medium.ts'
 import { viewOf } from './restore.ts'
+import { readSteadily } from './steady-read.ts'
+import type { Timers } from './write-behind.ts'
 
 const viewText = 'it was opened to be looked at'
 
 /** `ctx.sessionPersistence`: what is live is read from its session, all else from the medium. */
 export class Persistence extends Service implements SessionPersistence {
   private readonly coordinator: Coordinator
+  private readonly timers: Timers
+  readonly supportsRawArtifacts: boolean
 
-  constructor(ctx: Context, coordinator: Coordinator) {
+  constructor(ctx: Context, coordinator: Coordinator, timers: Timers) {
     super(ctx, 'sessionPersistence')
     this.coordinator = coordinator
+    this.timers = timers
+    this.supportsRawArtifacts = coordinator.medium.readRaw !== undefined
   }
 
   locate(header: SessionHeader): string | undefined {
@@ -56,7 +73,7 @@ export class Persistence extends Service implements SessionPersistence {
   async inspect(id: SessionId, signal?: AbortSignal): Promise<StoredSession> {
     const live = await this.coordinator.liveSession(id)
     if (live !== undefined) return { header: live.header, events: live.events }
-    const log = await this.coordinator.medium.read(id, { signal })
+    const log = await readSteadily(this.coordinator.medium, id, { signal })
     if (log === undefined) throw notStored(id)
     return viewOf(log, this.coordinator.sessions)
   }
@@ -71,11 +88,10 @@ export class Persistence extends Service implements SessionPersistence {
   }
 
   async readFrom(id: SessionId, fromSeq: number, signal?: AbortSignal): Promise<StoredSession> {
-    if (!Number.isSafeInteger(fromSeq) || fromSeq < 0)
-      throw new RangeError(`fromSeq is ${fromSeq}, expected 0 or more`)
+    assertSeq(fromSeq)
     const live = await this.coordinator.liveSession(id)
     if (live !== undefined) return { header: live.header, events: [...live.since(fromSeq)] }
-    const log = await this.coordinator.medium.read(id, { fromSeq, signal })
+    const log = await readSteadily(this.coordinator.medium, id, { fromSeq, signal })
     if (log === undefined) throw notStored(id)
     const { header, events, gaps, holder } = log
     return {
@@ -84,6 +100,46 @@ export class Persistence extends Service implements SessionPersistence {
       ...(gaps.length === 0 ? {} : { gaps }),
       ...(holder === undefined ? {} : { holder }),
     }
+  }
+
+  async *stream(id: SessionId, options: StreamOptions = {}): AsyncGenerator<StoredBatch> {
+    assertSeq(options.fromSeq ?? 0)
+    const live = await this.coordinator.liveSession(id)
+    yield* live === undefined ? this.storedBatches(id, options) : liveBatches(live, options)
+  }
+
+  async *follow(id: SessionId, options: FollowOptions = {}): AsyncGenerator<SessionEvent> {
+    assertSeq(options.fromSeq ?? 0)
+    const { coordinator, timers } = this
+    const host: FollowHost = {
+      medium: coordinator.medium,
+      timers,
+      live: each => coordinator.trackedSession(each),
+      onChange: (each, listener) => coordinator.onChange(each, listener),
+      stored: (each, rest) => this.storedBatches(each, rest),
+      assertOpen: () => coordinator.assertOpen(),
+    }
+    yield* followSession(id, host, options)
+  }
+
+  readRaw(id: SessionId, signal?: AbortSignal): Promise<RawLog | undefined> {
+    const { medium } = this.coordinator
+    return offered(medium.readRaw, medium)(id, signal)
+  }
+
+  remove(id: SessionId): Promise<boolean> {
+    return this.coordinator.remove(id)
+  }
+
+  async verify(id: SessionId, signal?: AbortSignal): Promise<MediumReport> {
+    const { coordinator } = this
+    const live = await coordinator.liveSession(id)
+    if (live !== undefined) await coordinator.flush(live)
+    return offered(coordinator.medium.verify, coordinator.medium)(id, signal)
+  }
+
+  repair(id: SessionId): Promise<RepairResult> {
+    return this.coordinator.repair(id)
   }
 
   async list(signal?: AbortSignal): Promise<readonly SessionRow[]> {
@@ -101,6 +157,11 @@ export class Persistence extends Service implements SessionPersistence {
     )
   }
 
+  private storedBatches(id: SessionId, options: StreamOptions): AsyncIterable<StoredBatch> {
+    const { medium, sessions } = this.coordinator
+    return checkedBatches(streamOf(medium, id, options), sessions)
+  }
+
   private async loadLive(session: Session): Promise<StoredSession> {
     await this.coordinator.flush(session)
     if (session.fold(turnCursor).openTurn !== undefined)
@@ -111,4 +172,18 @@ export class Persistence extends Service implements SessionPersistence {
 
 function notStored(id: SessionId): PersistenceError {
   return new PersistenceError('SESSION_NOT_FOUND', `session "${id}" is not stored`)
+}
+
+function assertSeq(fromSeq: number): void {
+  if (Number.isSafeInteger(fromSeq) && fromSeq >= 0) return
+  throw new RangeError(`fromSeq is ${fromSeq}, expected 0 or more`)
+}
+
+async function* streamOf(medium: Medium, id: SessionId, options: StreamOptions): AsyncGenerator<StoredBatch> {
+  if (medium.stream !== undefined) return yield* medium.stream(id, options)
+  const { fromSeq = 0, toSeq = Infinity, signal } = options
+  const log = await medium.read(id, { fromSeq, signal })
+  if (log === undefined) throw notStored(id)
+  yield { events: log.events.filter(event => event.seq <= toSeq) }
+  for (const { events, ...gap } of log.gaps) yield { gap, events: events.filter(event => event.seq <= toSeq) }
 }
