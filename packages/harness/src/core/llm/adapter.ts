@@ -71,6 +71,8 @@ export abstract class LlmAdapter {
     return Promise.resolve({ provider, id: model, name: model })
   }
   prepareCall?(provider: string, model: string, signal?: AbortSignal): Promise<AdapterCall>
+  /** The body that `stream` would send, without sending it; no key is needed for it, nor in it. */
+  encode?(options: GenerateOptions): Promise<Uint8Array>
 }
 
 /** A checked call on the registration that `prepareCall` captured. */

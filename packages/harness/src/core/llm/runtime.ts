@@ -157,6 +157,15 @@ export class LlmRuntime extends Service {
     return this.dispatch(options, undefined)
   }
 
+  /**
+   * The body that the adapter would send for `options`, without sending it. Undefined where the adapter has no wire of its
+   * own. Rejects with NO_ADAPTER and the like. No listener hears of it.
+   */
+  async encode(options: GenerateOptions): Promise<Uint8Array | undefined> {
+    const call = await resolveCall(this.routeOf(options.provider), options, options.signal)
+    return await call.route.adapter.encode?.(this.toWire({ ...options, ...call.config }, call))
+  }
+
   registerConfigurableProviders(providers: readonly ConfigurableProvider[]): Disposer {
     return this.directory.add(this.ctx, providers)
   }
@@ -223,17 +232,20 @@ export class LlmRuntime extends Service {
   ): Promise<AsyncIterator<StreamChunk>> {
     if (prepared !== undefined) assertPrepared(prepared, options)
     const call = prepared ?? (await resolveCall(this.routeOf(options.provider), options, options.signal))
-    const { adapter, provider } = call.route
-    const full = prepared === undefined ? { ...options, ...call.config } : options
-    const request = toWireRequest(full, {
-      seesImages: call.model.inputModalities?.includes('image') ?? true,
-      owns: other => other === provider || this.routes.get(other)?.adapter === adapter,
-    })
-    const { coalesceMs = 0 } = adapter
+    const request = this.toWire(prepared === undefined ? { ...options, ...call.config } : options, call)
+    const { coalesceMs = 0 } = call.route.adapter
     if (coalesceMs <= 0) return new ChunkReader(call.start(request))
     const stop = new AbortController()
     const signal = AbortSignal.any([stop.signal, ...(request.signal === undefined ? [] : [request.signal])])
     return coalesced(new ChunkReader(call.start({ ...request, signal })), coalesceMs, () => stop.abort())
+  }
+
+  private toWire(options: GenerateOptions, { route, model }: ResolvedCall): GenerateOptions {
+    const { adapter, provider } = route
+    return toWireRequest(options, {
+      seesImages: model.inputModalities?.includes('image') ?? true,
+      owns: other => other === provider || this.routes.get(other)?.adapter === adapter,
+    })
   }
 }
 

@@ -119,6 +119,13 @@ export class OpenAIChatAdapter extends LlmAdapter {
     }
   }
 
+  override async encode(options: GenerateOptions): Promise<Uint8Array> {
+    const route = this.#routes.of(this.#entry(options.provider), options)
+    const maxTokens = this.#outputLimit(options, route)
+    const tools = this.#toolsOf(options, route)
+    return Buffer.concat(await this.#body(options, { route, tools, maxTokens }))
+  }
+
   /** Asks until the host answers, flipping one refused habit after another, each once. */
   async #ask(options: GenerateOptions, host: Host, watchdog: IdleWatchdog): Promise<Reply> {
     const tried = new Set<string>()

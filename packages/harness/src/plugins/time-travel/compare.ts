@@ -63,21 +63,42 @@ export function compareRequests(
   const [a, b] = [piecesOf(before.request), piecesOf(after.request)]
   let at = 0
   while (at < a.length && at < b.length && isSame(a[at], b[at])) at++
-  const [left, right] = [a[at], b[at]]
-  const common = left?.part === right?.part ? commonLength(left?.text ?? '', right?.text ?? '') : 0
+  const parting = partingOf(a[at], b[at])
   const shared = a.slice(0, at)
-  const tail = Buffer.byteLength((left?.text ?? '').slice(0, common))
   const facts = {
-    sharedBytes: bytesOf(shared) + tail,
+    sharedBytes: bytesOf(shared) + (parting?.sharedBytes ?? 0),
     beforeBytes: bytesOf(a),
     afterBytes: bytesOf(b),
     sharedMessages: shared.filter(({ part }) => part === 'messages').length,
     harmless: harmlessChanges(before.header, after.header),
   }
-  if (left === undefined && right === undefined) return facts
-  const first = firstDifference(left, right, common)
-  const isPrefix = left === undefined || right === undefined
-  return { ...facts, first, ...(isPrefix ? {} : { broken: breakOf(first, { before, after, session }) }) }
+  if (parting === undefined) return facts
+  const { first } = parting
+  if (parting.isEnd) return { ...facts, first }
+  return { ...facts, first, broken: breakOf(first, { before, after, session }) }
+}
+
+interface Parting {
+  readonly first: FirstDifference
+  /** Of the two pieces there. */
+  readonly sharedBytes: number
+  /** One of the requests ends there. */
+  readonly isEnd: boolean
+}
+
+/** How two requests part at these pieces; undefined where both are at their end. */
+function partingOf(left: RequestPiece | undefined, right: RequestPiece | undefined): Parting | undefined {
+  // Pieces stand in the order of their parts, so the earlier part is the one that the other request lacks.
+  const isLeft = right === undefined || (left !== undefined && rank(left) <= rank(right))
+  const named = isLeft ? left : right
+  if (named === undefined) return undefined
+  const [before = '', after = ''] = [left, right].map(piece => (piece?.part === named.part ? piece.text : ''))
+  const common = commonLength(before, after)
+  const from = (piece: RequestPiece | undefined): string | undefined =>
+    piece?.part === named.part ? excerpt(piece.text, common) : undefined
+  const first = { part: named.part, index: named.index, before: from(left), after: from(right) }
+  const sharedBytes = Buffer.byteLength(before.slice(0, common))
+  return { first, sharedBytes, isEnd: left === undefined || right === undefined }
 }
 
 function isSame(a: RequestPiece | undefined, b: RequestPiece | undefined): boolean {
@@ -92,22 +113,9 @@ function commonLength(a: string, b: string): number {
   return last >= 0xd800 && last <= 0xdbff ? at - 1 : at
 }
 
-function firstDifference(
-  left: RequestPiece | undefined,
-  right: RequestPiece | undefined,
-  common: number,
-): FirstDifference {
-  // Pieces stand in the order of their parts, so the earlier part is the one that the other request lacks.
-  const isLeft = right === undefined || (left !== undefined && rank(left.part) <= rank(right.part))
-  const { part, index } = (isLeft ? left : right) as RequestPiece
-  const from = (piece: RequestPiece | undefined): string | undefined =>
-    piece?.part === part ? excerpt(piece.text, common) : undefined
-  return { part, index, before: from(left), after: from(right) }
-}
-
 const order: readonly RequestPart[] = ['route', 'config', 'tools', 'system', 'messages']
 
-function rank(part: RequestPart): number {
+function rank({ part }: RequestPiece): number {
   return order.indexOf(part)
 }
 
