@@ -6,13 +6,13 @@ import { SessionStore } from '../../core/session/index.ts'
 import type { FoldDefinition } from '../../core/session/index.ts'
 import { Context } from '../../kernel/index.ts'
 import { say } from '../../testing/index.ts'
-import { sessionProjections } from './index.ts'
+import { SessionProjections, sessionProjections } from './index.ts'
 import type { ProjectionUnit } from './index.ts'
 
 async function setup() {
   const ctx = new Context()
   await ctx.plugin(SessionStore)
-  const plugin = ctx.plugin(sessionProjections)
+  const plugin = ctx.plugin(SessionProjections)
   await plugin
   const session = ctx.sessions.create(SessionId('s'))
   return { ctx, plugin, session, projections: ctx.sessionProjections }
@@ -203,8 +203,22 @@ test('what a plugin registered goes with it, and nobody listens to events any mo
   assert.deepEqual(projections.snapshot(session).values, {})
 })
 
-test('the service goes with its plugin', async () => {
-  const { ctx, plugin } = await setup()
+test('the plugin brings the values of what the core writes, and they go with it', async () => {
+  const ctx = new Context()
+  await ctx.plugin(SessionStore)
+  const plugin = ctx.plugin(sessionProjections)
+  await plugin
+  const { values, problems } = ctx.sessionProjections.snapshot(ctx.sessions.create(SessionId('s')))
+  assert.deepEqual(Object.keys(values), [
+    'turn',
+    'route',
+    'permissions',
+    'todo',
+    'tokenUsage',
+    'sessionStats',
+    'sessionListMetadata',
+  ])
+  assert.equal(problems, undefined)
   await plugin.dispose()
   assert.equal(ctx.get('sessionProjections'), undefined)
 })

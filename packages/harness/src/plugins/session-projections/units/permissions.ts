@@ -1,0 +1,34 @@
+import { approvalPolicies, permissionModes } from '../../approval/events.ts'
+import type { ApprovalPolicy, PermissionMode } from '../../approval/events.ts'
+import { isFields } from '../../../kernel/index.ts'
+import type { ProjectionUnit } from '../projection.ts'
+
+/** What the log settled; null where the configuration decides. */
+export interface LoggedPermissions {
+  readonly mode: PermissionMode | null
+  readonly policy: ApprovalPolicy | null
+}
+
+declare module '../projection.ts' {
+  interface ProjectionStates {
+    permissions: LoggedPermissions
+  }
+}
+
+export const permissionsUnit: ProjectionUnit<LoggedPermissions, 'sandbox/mode' | 'approval/policy'> = {
+  key: 'permissions',
+  stateVersion: 1,
+  fold: {
+    name: 'permissions',
+    types: ['sandbox/mode', 'approval/policy'],
+    init: () => ({ mode: null, policy: null }),
+    apply: (state, event) =>
+      event.type === 'sandbox/mode'
+        ? { ...state, mode: event.data.mode }
+        : { ...state, policy: event.data.policy },
+  },
+  isState: (value): value is LoggedPermissions =>
+    isFields(value) &&
+    [null, ...permissionModes].includes(value['mode'] as PermissionMode) &&
+    [null, ...approvalPolicies].includes(value['policy'] as ApprovalPolicy),
+}
