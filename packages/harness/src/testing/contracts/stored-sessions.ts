@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { CallId, SessionId } from '@dsh/protocol'
 import type { SessionEvent } from '@dsh/protocol'
 import { answerFact, callFact, logOf, userFact } from '../given.ts'
@@ -144,6 +145,18 @@ export const storedSessionCases: StoreCases = {
     const preparation = await ctx.sessionPersistence.prepare(id)
     assert.equal(preparation.session.length, 3)
     await stop()
+  },
+
+  'a session that comes from elsewhere is stored with the contents that its events name': async place => {
+    const { ctx, stop } = await startProgram(place)
+    const bytes = Buffer.from('a picture')
+    const sha256 = createHash('sha256').update(bytes).digest('hex')
+    const events = logOf(...turnOf('a'))
+    await ctx.sessionPersistence.create(headerOf(id))
+    await ctx.sessionPersistence.append(id, events, [{ bytes, mediaType: 'image/png' }])
+    await stop()
+    assert.deepEqual(await stored(place, id), events)
+    assert.deepEqual(Buffer.from((await place.open().artifact(id, sha256)) ?? []), bytes)
   },
 
   'a reserved session is for one, and is given back when it is not published': async place => {

@@ -1,0 +1,85 @@
+import { CrashLedger, ModelFileSystem, watchMedium } from '../../src/testing/index.ts'
+import type { CrashState, Disk, Expectations, Remains } from '../../src/testing/index.ts'
+import { startProgram } from '../../src/testing/contracts/store-program.ts'
+import type { StoreProgram } from '../../src/testing/contracts/store-program.ts'
+import type { FileSystem } from '../../src/plugins/store-jsonl/index.ts'
+import { JsonlMedium } from '../../src/plugins/store-jsonl/medium.ts'
+import { isProvablyDead } from '../../src/plugins/persistence/index.ts'
+import type { Medium, ProcessIdentity } from '../../src/plugins/persistence/index.ts'
+
+export const root = '/srv/sessions'
+
+export interface MachineOptions {
+  readonly disk?: Disk
+  readonly expectations?: Expectations
+  /** Changes with each start of the machine. */
+  readonly boot?: number
+  /** Put between the store and the disk. */
+  readonly wrap?: (fs: FileSystem) => FileSystem
+}
+
+/** A machine with a model disk, on which programs with the JSONL store run, and die. */
+export class Machine {
+  fs: ModelFileSystem
+  ledger: CrashLedger
+  readonly boot: number
+  readonly #wrap: (fs: FileSystem) => FileSystem
+  readonly #alive = new Set<number>()
+  #nextPid: number
+  #clock = 1_700_000_000_000
+
+  constructor({ disk, expectations, boot = 1, wrap = fs => fs }: MachineOptions = {}) {
+    this.fs = new ModelFileSystem(disk)
+    this.ledger = new CrashLedger(() => this.fs.trace.length, expectations)
+    this.boot = boot
+    this.#wrap = wrap
+    // Pids are given again after a start of the machine, as real ones are.
+    this.#nextPid = boot * 100
+  }
+
+  /** A medium as a new process of this machine opens it. */
+  open(): Medium {
+    const pid = this.#nextPid++
+    this.#alive.add(pid)
+    const self: ProcessIdentity = { pid, start: '1', boot: String(this.boot), host: 'h', space: 'p' }
+    const look = (other: number): 'gone' | { start: string } =>
+      this.#alive.has(other) ? { start: '1' } : 'gone'
+    const processes = { self: () => self, isDead: (one: ProcessIdentity) => isProvablyDead(one, self, look) }
+    const host = { fs: this.#wrap(this.fs), processes, now: () => ++this.#clock }
+    return watchMedium(new JsonlMedium(root, host), this.ledger)
+  }
+
+  start(): Promise<StoreProgram> {
+    return startProgram({ open: () => this.open() })
+  }
+
+  /** Every program ends without a word. What they still do reaches nobody's disk. */
+  kill(): void {
+    this.#alive.clear()
+    this.beginTrace()
+  }
+
+  /** What happened so far is not looked at. */
+  beginTrace(): void {
+    const { disk } = this.fs
+    const { current } = this.ledger
+    this.fs = new ModelFileSystem(disk)
+    this.ledger = new CrashLedger(() => this.fs.trace.length, current)
+  }
+
+  /** The machine as it is after a crash; `disk` is all that is left. */
+  after(state: CrashState): Machine {
+    const boot = state.kind === 'killed' ? this.boot : this.boot + 1
+    const machine = new Machine({ disk: state.disk, expectations: this.ledger.asOf(state.step), boot })
+    machine.#nextPid = this.#nextPid
+    return machine
+  }
+
+  get remains(): Remains {
+    return {
+      place: { open: () => this.open() },
+      // Every call that changes the disk leaves another one.
+      fingerprint: () => `${this.fs.trace.length}`,
+    }
+  }
+}
