@@ -20,8 +20,11 @@ export interface SessionPersistence {
   locate(header: SessionHeader): string | undefined
   /** Claims the id for events that no live session writes. Nothing is stored before the first of them. */
   create(header: SessionHeader): Promise<void>
-  /** Resolves once the events are durable. They continue the log: the first has the seq after the last stored one. */
-  append(id: SessionId, events: readonly SessionEvent[]): Promise<void>
+  /**
+   * Resolves once the events are durable, and before them the contents that they name. They continue the log: the first
+   * has the seq after the last stored one.
+   */
+  append(id: SessionId, events: readonly SessionEvent[], contents?: readonly StoredContent[]): Promise<void>
   /** Reads, repairs and reserves a cold session for resuming. Rejects for a live or held one, or with damage. */
   prepare(id: SessionId, signal?: AbortSignal, options?: PrepareOptions): Promise<SessionPreparation>
   /** Like `prepare`, without keeping the reservation. A live session is flushed; rejects while its turn is open. */
@@ -57,6 +60,12 @@ export interface SessionPersistence {
   list(signal?: AbortSignal): Promise<readonly SessionRow[]>
   /** The readable sessions with a mark that is the same exactly as long as nothing was written. */
   listSnapshots(signal?: AbortSignal): Promise<readonly SessionSnapshot[]>
+}
+
+/** Bytes that events name by their hash. */
+export interface StoredContent {
+  readonly bytes: Uint8Array
+  readonly mediaType: string
 }
 
 export interface PrepareOptions {
@@ -141,5 +150,11 @@ export type SessionRow =
       readonly header: SessionHeader
       readonly updatedAt: number
       readonly path: string
+      /** The same exactly as long as nothing was written; absent where the store has no such mark. */
+      readonly revision?: string
+      /** What the log takes where it is stored. */
+      readonly bytes?: number
+      /** Who has it open for writing. */
+      readonly holder?: SessionHolder | undefined
     }
   | { readonly id: SessionId; readonly problem: string; readonly path: string }

@@ -1,6 +1,6 @@
 import type { SessionEvent, SessionHeader, SessionId } from '@dsh/protocol'
 import { adopt, KeyedLocks, messageOf } from '../../kernel/index.ts'
-import type { RepairResult, Session, SessionStore } from '../../core/session/index.ts'
+import type { RepairResult, Session, SessionStore, StoredContent } from '../../core/session/index.ts'
 import { PersistenceError } from './errors.ts'
 import type { LogWriter, Medium, ResumeOptions } from './medium.ts'
 import type { PersistenceNotice } from './notice.ts'
@@ -74,7 +74,11 @@ export class Coordinator {
     })
   }
 
-  append(id: SessionId, events: readonly SessionEvent[]): Promise<void> {
+  append(
+    id: SessionId,
+    events: readonly SessionEvent[],
+    contents: readonly StoredContent[] = [],
+  ): Promise<void> {
     const own = events.map(event => adopt(event))
     return this.#locks.run(id, async () => {
       this.#assertFree(id)
@@ -84,6 +88,7 @@ export class Coordinator {
       try {
         // What is accepted here must be accepted when it is read.
         this.sessions.prepare(id, { seed: [...stored, ...own], meta: header, seedSource: 'persistence' })
+        for (const { bytes, mediaType } of contents) await writer.putArtifact(bytes, mediaType)
         await writer.append(own)
         this.#claimed.delete(id)
       } finally {

@@ -14,6 +14,7 @@ import type {
   SessionRow,
   SessionSnapshot,
   StoredBatch,
+  StoredContent,
   StoredSession,
   StreamOptions,
 } from '../../core/session/index.ts'
@@ -51,8 +52,8 @@ export class Persistence extends Service implements SessionPersistence {
     return this.coordinator.create(header)
   }
 
-  append(id: SessionId, events: readonly SessionEvent[]): Promise<void> {
-    return this.coordinator.append(id, events)
+  append(id: SessionId, events: readonly SessionEvent[], contents?: readonly StoredContent[]): Promise<void> {
+    return this.coordinator.append(id, events, contents)
   }
 
   async prepare(id: SessionId, signal?: AbortSignal, options?: PrepareOptions): Promise<SessionPreparation> {
@@ -142,12 +143,8 @@ export class Persistence extends Service implements SessionPersistence {
     return this.coordinator.repair(id)
   }
 
-  async list(signal?: AbortSignal): Promise<readonly SessionRow[]> {
-    const rows = await this.coordinator.medium.list(signal)
-    return rows.map(row => {
-      const { revision: _, ...rest } = row
-      return rest as SessionRow
-    })
+  list(signal?: AbortSignal): Promise<readonly SessionRow[]> {
+    return this.coordinator.medium.list(signal)
   }
 
   async listSnapshots(signal?: AbortSignal): Promise<readonly SessionSnapshot[]> {
