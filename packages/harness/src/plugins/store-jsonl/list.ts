@@ -3,25 +3,27 @@ import { SessionId, sessionFormatVersion } from '@dsh/protocol'
 import { newerFormatText } from '../persistence/index.ts'
 import type { HeaderLine, MediumRow } from '../persistence/index.ts'
 import { errnoOf, unlessMissing } from './file-system.ts'
-import type { FileStat, FileSystem } from './file-system.ts'
+import type { FileStat } from './file-system.ts'
 import { revisionOf, sessionFolders } from './find.ts'
 import type { FoundFolder } from './find.ts'
 import { readHeader } from './header.ts'
 import { idOfFolder, pathsIn } from './layout.ts'
+import { lockHolder } from './lock.ts'
+import type { LockHost } from './lock.ts'
 
 /** So many rows are read before other work gets its turn. */
 const rowsAtOnce = 64
 
 /** One row for each session folder, from its header frame alone. What cannot be read is a row with the reason. */
 export async function listRows(
-  fs: FileSystem,
+  host: LockHost,
   root: string,
   signal?: AbortSignal,
 ): Promise<readonly MediumRow[]> {
   const rows: MediumRow[] = []
-  for await (const found of sessionFolders(fs, root)) {
+  for await (const found of sessionFolders(host.fs, root)) {
     signal?.throwIfAborted()
-    const row = await readRow(fs, found)
+    const row = await readRow(host, found)
     if (row !== undefined) rows.push(row)
     if (rows.length % rowsAtOnce === rowsAtOnce - 1) await setImmediate()
   }
@@ -29,9 +31,10 @@ export async function listRows(
 }
 
 async function readRow(
-  fs: FileSystem,
+  host: LockHost,
   { folder, name, problem }: FoundFolder,
 ): Promise<MediumRow | undefined> {
+  const { fs } = host
   const id = idOfFolder(name)
   const path = problem === undefined ? pathsIn(folder).log : folder
   const broken = (reason: string): MediumRow => ({ id: id ?? SessionId(name), problem: reason, path })
@@ -41,7 +44,9 @@ async function readRow(
     if (stat === undefined) return undefined
     if (id === undefined) return broken('the folder has a name that no session has')
     if (stat.kind !== 'file') return broken('this is no file')
-    return toRow(await readHeader(fs, path), stat, path, id)
+    const row = toRow(await readHeader(fs, path), stat, path, id)
+    const holder = await lockHolder(pathsIn(folder).lock, host)
+    return holder === undefined || !('header' in row) ? row : { ...row, holder }
   } catch (error) {
     return broken(`it cannot be read (${errnoOf(error) ?? String(error)})`)
   }
@@ -53,7 +58,7 @@ function toRow(found: HeaderLine | string, stat: FileStat, path: string, id: Ses
   if (header.id !== id) return { id, problem: `the log is that of session "${header.id}"`, path }
   if (header.version > sessionFormatVersion)
     return { id, problem: newerFormatText(header.version, path), path }
-  return { id, header, updatedAt: stat.mtimeMs, path, revision: revisionOf(stat) }
+  return { id, header, updatedAt: stat.mtimeMs, path, bytes: stat.size, revision: revisionOf(stat) }
 }
 
 /** Two folders with one id are both refused, each naming the other. */

@@ -56,7 +56,7 @@ export class JsonlMedium implements Medium {
   }
 
   list(signal?: AbortSignal): Promise<readonly MediumRow[]> {
-    return listRows(this.#host.fs, this.#root, signal)
+    return listRows(this.#host, this.#root, signal)
   }
 
   begin(header: SessionHeader): LogWriter {
