@@ -28,4 +28,24 @@ export const sessionActions: readonly Command[] = [
     words: ['ID'],
     load: async () => (await import('./cat.ts')).cat,
   },
+  {
+    name: 'session request',
+    usage: 'dsh session request ID STEP [--diff STEP] [--json|--raw]',
+    about: 'Show what the model was sent in a step, rebuilt from the log',
+    options: {
+      diff: {
+        type: 'string',
+        value: 'STEP',
+        about: 'show what is different from this one, and where the cache broke',
+      },
+      json: { type: 'boolean', about: 'print it as JSON' },
+      raw: { type: 'boolean', about: 'print the body that goes over the wire, without the key' },
+    },
+    words: ['ID', 'STEP'],
+    notes: [
+      'STEP is 2.1 (turn and step, the last attempt), 2.1.1 (its first attempt), 3 (the third request) or #19 (the',
+      'request that event 19 belongs to).',
+    ],
+    load: async () => (await import('./request.ts')).request,
+  },
 ]
