@@ -16,6 +16,7 @@ import { llmDemo } from '../plugins/llm-demo/index.ts'
 import { llmOpenAIChat } from '../plugins/llm-openai-chat/index.ts'
 import { recovery } from '../plugins/recovery/index.ts'
 import { retry } from '../plugins/retry/index.ts'
+import { rewind } from '../plugins/rewind/index.ts'
 import { storeJsonl } from '../plugins/store-jsonl/index.ts'
 import { subprocess } from '../plugins/subprocess/index.ts'
 
@@ -56,6 +57,7 @@ export async function headless(options: HeadlessOptions): Promise<Context> {
   const builtIns: readonly BuiltIn[] = [
     { plugin: retry },
     { plugin: recovery },
+    { plugin: rewind, settled: { home, env } },
     { plugin: storeJsonl, settled: { root: sessionsIn(home) } },
     { plugin: fs },
     { plugin: subprocess, settled: { env } },
@@ -115,6 +117,7 @@ export async function sessionReader({ home }: Pick<HeadlessOptions, 'home'>): Pr
   await ctx.plugin(ToolRuntime)
   await ctx.plugin(retry)
   await ctx.plugin(approval)
+  await ctx.plugin(rewind, { home })
   await ctx.plugin(storeJsonl, { root: sessionsIn(home) })
   return { sessions: ctx.sessionPersistence, close: () => ctx.dispose() }
 }

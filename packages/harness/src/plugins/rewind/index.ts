@@ -1,0 +1,29 @@
+import type { Context, PluginObject } from '../../kernel/index.ts'
+import { rewindSchema } from './config.ts'
+import type { CheckedConfig, RewindConfig } from './config.ts'
+import { LocalRewind } from './local.ts'
+import { rewindEvents } from './log.ts'
+
+export * from './errors.ts'
+export * from './events.ts'
+export * from './service.ts'
+export type { RewindConfig } from './config.ts'
+
+/**
+ * Keeps the files of the workspace as they were at the beginning of each turn and after each step that changed some, in
+ * a private git repository outside of it, and takes files and conversation back: `ctx.rewind`.
+ *
+ * The user's own git is never touched or even looked at. Where points cannot be taken, one notice says so and the run
+ * goes on.
+ */
+export const rewind: PluginObject<RewindConfig, CheckedConfig> = {
+  name: 'rewind',
+  inject: ['sessions'],
+  get Config() {
+    return rewindSchema()
+  },
+  apply(ctx: Context, config) {
+    for (const definition of rewindEvents) ctx.sessions.registerEventType(definition)
+    ctx.provide('rewind', new LocalRewind(config))
+  },
+}

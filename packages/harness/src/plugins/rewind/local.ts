@@ -1,0 +1,59 @@
+import { realpath } from 'node:fs/promises'
+import type { Session } from '../../core/session/index.ts'
+import type { CheckedConfig } from './config.ts'
+import { RewindError } from './errors.ts'
+import { rawPath, shownPath } from './paths.ts'
+import { pointAt, rowsOf } from './points.ts'
+import { Repository, repositoryFolder } from './repository.ts'
+import type { PointFile, RestorePoint, Rewind, RewindRow } from './service.ts'
+
+/** `ctx.rewind` over private git repositories below the home folder. */
+export class LocalRewind implements Rewind {
+  readonly #config: CheckedConfig
+
+  constructor(config: CheckedConfig) {
+    this.#config = config
+  }
+
+  list(session: Session): readonly RewindRow[] {
+    return rowsOf(session)
+  }
+
+  pointAt(session: Session, seq: number): RestorePoint | undefined {
+    return pointAt(session, seq)
+  }
+
+  async filesAt(point: RestorePoint): Promise<readonly PointFile[]> {
+    const repository = await this.#repositoryOf(point)
+    const { files } = await repository.state(point.commit)
+    return [...files].map(([path, { kind, mode, size, oid }]) => ({
+      path: shownPath(path),
+      kind: kind === '120000' ? 'link' : 'file',
+      mode,
+      size,
+      oid,
+    }))
+  }
+
+  async read(point: RestorePoint, path: string): Promise<Uint8Array | undefined> {
+    const repository = await this.#repositoryOf(point)
+    const { files } = await repository.state(point.commit)
+    const file = files.get(rawPath(path))
+    if (file === undefined) return undefined
+    const [bytes] = await repository.blobs([file.oid])
+    return bytes
+  }
+
+  async diff(from: RestorePoint, to: RestorePoint): Promise<string> {
+    const repository = await this.#repositoryOf(to)
+    return repository.patch(from.commit, to.commit)
+  }
+
+  async #repositoryOf({ workspace }: RestorePoint): Promise<Repository> {
+    const real = await realpath(workspace).catch(() => workspace)
+    const around = { path: (this.#config.env ?? process.env)['PATH'] ?? '', timeLimitMs: this.#config.maxMs }
+    const found = await Repository.find(repositoryFolder(this.#config.home, real), around)
+    if (found !== undefined) return found
+    throw new RewindError('REWIND_OFF', `no restore points are kept of "${workspace}"`)
+  }
+}

@@ -1,0 +1,167 @@
+import './events.ts'
+import type { ContentBlock, SessionEvent } from '@dsh/protocol'
+import type { FoldDefinition, Session } from '../../core/session/index.ts'
+import type { RestorePoint, RewindRow } from './service.ts'
+
+type Point = Omit<RestorePoint, 'workspace'>
+
+/** A point with the event that a person knows it by. */
+interface Entry {
+  readonly point: Point
+  /** Seq of the prompt or the call. */
+  readonly seq: number
+  /** What its call was named; absent on the others. */
+  readonly before: Entry | undefined
+}
+
+interface Call {
+  readonly seq: number
+  readonly callId: string
+  readonly before: Call | undefined
+}
+
+interface Points {
+  readonly last: Entry | undefined
+  readonly turnSeq: number
+  readonly promptSeq: number | undefined
+  /** The calls of the turn, the newest first. */
+  readonly calls: Call | undefined
+}
+
+const types = ['turn/start', 'user/message', 'tool/call', 'restore/point', 'rewind/applied'] as const
+
+/** The restore points of a session; each state shares the older ones. */
+const restorePoints: FoldDefinition<Points, (typeof types)[number]> = {
+  name: 'restore points',
+  types,
+  init: () => ({ last: undefined, turnSeq: 0, promptSeq: undefined, calls: undefined }),
+  apply(state, event) {
+    switch (event.type) {
+      case 'turn/start':
+        return { last: state.last, turnSeq: event.seq, promptSeq: undefined, calls: undefined }
+      case 'user/message':
+        if (state.promptSeq !== undefined || event.data.source.kind !== 'user') return state
+        return { ...state, promptSeq: event.seq }
+      case 'tool/call':
+        return {
+          ...state,
+          calls: { seq: event.seq, callId: event.data.callId, before: state.calls },
+        }
+      case 'restore/point':
+        return { ...state, last: entryOf(state, event) }
+      case 'rewind/applied':
+        return { ...state, last: rewindEntry(state, event) ?? state.last }
+    }
+  },
+}
+
+function entryOf(state: Points, { seq, data }: SessionEvent<'restore/point'>): Entry {
+  const { callId, changed = [], ...rest } = data
+  const kind = data.step === undefined ? 'turn' : 'step'
+  const place = kind === 'turn' ? (state.promptSeq ?? state.turnSeq) : callSeq(state.calls, callId)
+  return { point: { seq, kind, ...rest, changed }, seq: place ?? data.after, before: state.last }
+}
+
+function rewindEntry(state: Points, { seq, data }: SessionEvent<'rewind/applied'>): Entry | undefined {
+  const { commit, backup, files, written } = data
+  if (commit === undefined) return undefined
+  const changed = files.map(({ path, action }) => ({ path, status: statusOf[action] }))
+  const point: Point = {
+    seq,
+    kind: 'rewind',
+    turn: state.last?.point.turn ?? 0,
+    after: seq,
+    commit,
+    ...(backup === undefined ? {} : { parent: backup }),
+    files: written,
+    insertions: 0,
+    deletions: 0,
+    changed,
+  }
+  return { point, seq, before: state.last }
+}
+
+const statusOf = { restore: 'modified', recreate: 'added', delete: 'deleted' } as const
+
+function callSeq(calls: Call | undefined, callId: string | undefined): number | undefined {
+  let found: number | undefined
+  // Models repeat ids; the first call of the turn that has it would name the wrong step, the newest does not.
+  for (let at = calls; at !== undefined && found === undefined; at = at.before)
+    if (at.callId === callId) found = at.seq
+  return found
+}
+
+/** Oldest first. */
+export function pointsOf(session: Session): readonly RestorePoint[] {
+  return entriesOf(session).map(({ point }) => withWorkspace(point, session))
+}
+
+export function lastPoint(session: Session): RestorePoint | undefined {
+  const { last } = session.fold(restorePoints)
+  return last === undefined ? undefined : withWorkspace(last.point, session)
+}
+
+/** The newest point whose state is no later than right after event `seq`. */
+export function pointAt(session: Session, seq: number): RestorePoint | undefined {
+  let { last } = session.fold(restorePoints)
+  while (last !== undefined && last.point.after > seq) last = last.before
+  return last === undefined ? undefined : withWorkspace(last.point, session)
+}
+
+/** What the session can be taken back to. Steps that changed nothing have no point, turns always have one. */
+export function rowsOf(session: Session): readonly RewindRow[] {
+  const entries = entriesOf(session)
+  return entries.map(({ point, seq }) => {
+    const event = session.at(seq)
+    const own =
+      point.kind === 'turn' ? totalOf(entries.map(each => each.point).filter(isStepOf(point))) : point
+    const { files, insertions, deletions } = own
+    return {
+      seq,
+      kind: rowKinds[point.kind],
+      turn: point.turn,
+      text: textOf(event),
+      ...(event?.type === 'tool/call' ? { arguments: event.data.arguments } : {}),
+      files,
+      insertions,
+      deletions,
+      point: withWorkspace(point, session),
+    }
+  })
+}
+
+const rowKinds = { turn: 'user', step: 'tool', rewind: 'rewind' } as const
+
+function isStepOf(turn: Point): (point: Point) => boolean {
+  return point => point.kind === 'step' && point.turn === turn.turn
+}
+
+/** A file that several steps changed counts once, as far as the points name their files. */
+function totalOf(steps: readonly Point[]): Pick<Point, 'files' | 'insertions' | 'deletions'> {
+  const named = new Set(steps.flatMap(({ changed }) => changed.map(({ path }) => path)))
+  const unnamed = steps.reduce((sum, { files, changed }) => sum + files - changed.length, 0)
+  return {
+    files: named.size + unnamed,
+    insertions: steps.reduce((sum, { insertions }) => sum + insertions, 0),
+    deletions: steps.reduce((sum, { deletions }) => sum + deletions, 0),
+  }
+}
+
+function textOf(event: SessionEvent | undefined): string {
+  if (event?.type === 'tool/call') return event.data.name
+  return event?.type === 'user/message' ? plainText(event.data.content) : ''
+}
+
+function plainText(content: readonly ContentBlock[]): string {
+  return content.map(block => (block.type === 'text' ? block.text : '')).join('')
+}
+
+function entriesOf(session: Session): readonly Entry[] {
+  const entries: Entry[] = []
+  for (let at = session.fold(restorePoints).last; at !== undefined; at = at.before) entries.push(at)
+  return entries.toReversed()
+}
+
+function withWorkspace(point: Point, { header }: Session): RestorePoint {
+  return { ...point, workspace: header.cwd ?? '' }
+}

@@ -1,0 +1,127 @@
+import type { SessionId } from '@dsh/protocol'
+import type { Emit } from '../../kernel/index.ts'
+import type { Session } from '../../core/session/index.ts'
+import type { ChangedPath, FileAction, KeptReason, RewindScope, SkippedPaths } from './events.ts'
+
+/** A state of a workspace's files that can be read and gone back to. */
+export interface RestorePoint {
+  /** The event that tells of it. */
+  readonly seq: number
+  readonly kind: 'turn' | 'step' | 'rewind'
+  readonly turn: number
+  readonly step?: number
+  /** The files are as they were right after this event. */
+  readonly after: number
+  readonly commit: string
+  readonly parent?: string
+  readonly files: number
+  readonly insertions: number
+  readonly deletions: number
+  readonly changed: readonly ChangedPath[]
+  readonly skipped?: SkippedPaths
+  /** The folder of the session. */
+  readonly workspace: string
+}
+
+/** Something a session can be taken back to: what it names is the first that is undone. */
+export interface RewindRow {
+  /** The prompt, or the first call of a step that changed files. */
+  readonly seq: number
+  readonly kind: 'user' | 'tool' | 'rewind'
+  readonly turn: number
+  /** The prompt, the tool's name, or empty. */
+  readonly text: string
+  /** Of a call: its raw arguments. */
+  readonly arguments?: string
+  /** What it changed: of a prompt, its whole turn. */
+  readonly files: number
+  readonly insertions: number
+  readonly deletions: number
+  readonly point: RestorePoint
+}
+
+export interface PointFile {
+  readonly path: string
+  readonly kind: 'file' | 'link'
+  /** Permission bits; of a link 0o777. */
+  readonly mode: number
+  /** In bytes. */
+  readonly size: number
+  readonly oid: string
+}
+
+export type PreviewStatus = FileAction | 'conflict' | 'unknown'
+
+export interface PreviewFile {
+  readonly path: string
+  /** `conflict`: changed by the user, kept. `unknown`: one of the states does not hold it, kept. */
+  readonly status: PreviewStatus
+  readonly reason?: KeptReason
+  /** Lines that the rewind adds and takes away; absent for binary files. */
+  readonly insertions?: number
+  readonly deletions?: number
+}
+
+export interface RewindOptions {
+  readonly scope?: RewindScope
+  /** Paths to write although the user changed them. */
+  readonly overwrite?: readonly string[]
+  readonly signal?: AbortSignal
+}
+
+export interface RewindPreview {
+  readonly scope: RewindScope
+  /** The first event that is taken back. */
+  readonly seq: number
+  /** The last event that the conversation keeps; -1 for none. */
+  readonly boundary: number
+  /** Absent where the scope leaves the files alone. */
+  readonly point?: RestorePoint
+  readonly files: readonly PreviewFile[]
+}
+
+export interface RewindResult {
+  /** The session to go on with. */
+  readonly session: SessionId
+  readonly scope: RewindScope
+  readonly files: readonly { readonly path: string; readonly action: FileAction }[]
+  readonly kept: readonly { readonly path: string; readonly reason: KeptReason }[]
+  /** Names the state before, in the private repository. */
+  readonly backup?: string
+}
+
+/** Restore points of the sessions' workspaces, and the way back to them. */
+export interface Rewind {
+  /** What a session can be taken back to, oldest first. */
+  list(session: Session): readonly RewindRow[]
+  /** The files as they were right after event `seq`; undefined where no point is that old. */
+  pointAt(session: Session, seq: number): RestorePoint | undefined
+  /** In byte order of the paths. Rejects with REWIND_POINT_GONE where the repository no longer has the point. */
+  filesAt(point: RestorePoint): Promise<readonly PointFile[]>
+  /** The bytes of a file, the target of a link; undefined where the point has no such path. */
+  read(point: RestorePoint, path: string): Promise<Uint8Array | undefined>
+  /** What differs, as a unified patch; binary files are named only. Both points are of one workspace. */
+  diff(from: RestorePoint, to: RestorePoint): Promise<string>
+}
+
+export interface RewindNotice {
+  readonly code:
+    /** No restore points are taken in this workspace, by this program. */
+    | 'REWIND_OFF'
+    /** One point could not be taken. */
+    | 'POINT_FAILED'
+    /** A rewind was broken off; it has been completed now, or is named. */
+    | 'REWIND_BROKEN_OFF'
+  readonly message: string
+  readonly workspace: string
+}
+
+declare module '../../kernel/index.ts' {
+  interface Services {
+    rewind: Rewind
+  }
+
+  interface Events {
+    'rewind/notice': Emit<[notice: RewindNotice]>
+  }
+}
