@@ -1,0 +1,55 @@
+import { endOf } from '../lines.ts'
+import { duration, inert, oneLine } from '../text.ts'
+import type { Entry, ToolEntry } from '../transcript.ts'
+import type { SessionDocument } from './document.ts'
+
+export function markdownOf({ title, facts, entries }: SessionDocument): string {
+  const head = [`# ${escaped(title)}`, facts.map(escaped).join(' · ')]
+  return `${[...head, ...entries.flatMap(blocksOf)].join('\n\n')}\n`
+}
+
+function blocksOf(entry: Entry): string[] {
+  switch (entry.kind) {
+    case 'prompt':
+      return ['## Prompt', fenced(inert(entry.text), 'text')]
+    case 'answer':
+      return [inert(entry.text.trim())]
+    case 'tool':
+      return toolBlocks(entry)
+    case 'retry':
+      return [`*${escaped(`${entry.failure.code}: ${oneLine(entry.failure.message)}, asked again`)}*`]
+    case 'notice':
+      return [`*${escaped(oneLine(entry.text))}*`]
+    case 'end':
+      return [`**${escaped(endOf(entry.reason))}**`]
+  }
+}
+
+function toolBlocks({ name, subject, ms, exit, problem, output, changed }: ToolEntry): string[] {
+  const facts = [duration(ms), exit, problem].filter(fact => fact !== undefined).join(', ')
+  const touched = changed.filter(path => path !== subject).map(path => ` → ${code(path)}`)
+  const about = subject === '' ? '' : ` ${code(oneLine(subject))}`
+  const head = `**${escaped(name)}**${about} (${escaped(facts)})${touched.join('')}`
+  return output.trim() === '' ? [head] : [head, fenced(inert(output.trimEnd()), '')]
+}
+
+/** In a fence that is longer than any run of backticks in it. */
+function fenced(text: string, language: string): string {
+  const fence = '`'.repeat(Math.max(3, longestRun(text) + 1))
+  return `${fence}${language}\n${text}\n${fence}`
+}
+
+function code(text: string): string {
+  const quote = '`'.repeat(longestRun(text) + 1)
+  const room = text.startsWith('`') || text.endsWith('`') ? ' ' : ''
+  return `${quote}${room}${inert(text)}${room}${quote}`
+}
+
+function longestRun(text: string): number {
+  return Math.max(0, ...Array.from(text.matchAll(/`+/g), ([run]) => run.length))
+}
+
+/** Plain text that stays plain: nothing in it becomes a heading, a link or HTML. */
+function escaped(text: string): string {
+  return inert(text).replace(/[\\`*_[\]<>#&|~]/g, '\\$&')
+}
