@@ -17,6 +17,7 @@ import { llmOpenAIChat } from '../plugins/llm-openai-chat/index.ts'
 import { recovery } from '../plugins/recovery/index.ts'
 import { retry } from '../plugins/retry/index.ts'
 import { rewind } from '../plugins/rewind/index.ts'
+import { sessionProjections } from '../plugins/session-projections/index.ts'
 import { storeJsonl } from '../plugins/store-jsonl/index.ts'
 import { subprocess } from '../plugins/subprocess/index.ts'
 
@@ -107,6 +108,8 @@ function withSettled({ plugin, settled }: BuiltIn): PluginObject<object | undefi
 /** Stored sessions to look at; nothing here writes. */
 export interface SessionReader {
   readonly sessions: SessionPersistence
+  /** Values of a log by key, and restore points, where the program has them. */
+  readonly ctx: Context
   close(): Promise<void>
 }
 
@@ -118,8 +121,9 @@ export async function sessionReader({ home }: Pick<HeadlessOptions, 'home'>): Pr
   await ctx.plugin(retry)
   await ctx.plugin(approval)
   await ctx.plugin(rewind, { home })
+  await ctx.plugin(sessionProjections)
   await ctx.plugin(storeJsonl, { root: sessionsIn(home) })
-  return { sessions: ctx.sessionPersistence, close: () => ctx.dispose() }
+  return { sessions: ctx.sessionPersistence, ctx, close: () => ctx.dispose() }
 }
 
 function sessionsIn(home: string): string {
