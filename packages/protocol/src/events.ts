@@ -141,6 +141,8 @@ export interface SessionEventMap {
   'request/context': RequestContext
   /** Ends what earlier lives of the session wrote; only the Session constructor writes it. */
   'session/end-seed': { readonly inherited?: true }
+  /** Whether lists leave the session out; working on it brings it back. */
+  'session/archived': { readonly archived: boolean }
   'agent/inbox/spliced': {
     readonly target: InboxTarget
     readonly start: number

@@ -88,6 +88,8 @@ export const coreChecks: Readonly<Record<string, DataCheck>> = {
   'request/context': data =>
     isText(data['provider']) && isText(data['model']) ? undefined : 'provider or model is missing',
   'session/end-seed': () => undefined,
+  'session/archived': data =>
+    typeof data['archived'] === 'boolean' ? undefined : 'archived is neither true nor false',
   'agent/inbox/spliced': ofSplice,
   'command/run': data =>
     isText(data['commandId']) && isText(data['name']) ? undefined : 'commandId or name is missing',

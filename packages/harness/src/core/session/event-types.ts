@@ -21,6 +21,9 @@ interface Known {
   readonly check: DataCheck
 }
 
+/** Of the core's own: those that a reader which does not know them may skip. */
+const ignorableTypes = new Set(['tool/start', 'session/archived'])
+
 const refused: Readonly<Record<string, string>> = {
   'request/header-delta': 'the type was replaced by whole "request/header" events',
 }
@@ -32,7 +35,7 @@ export class EventTypes {
 
   constructor() {
     for (const [type, check] of Object.entries(coreChecks)) {
-      this.#known.set(type, { owner: undefined, ignorable: type === 'tool/start', check })
+      this.#known.set(type, { owner: undefined, ignorable: ignorableTypes.has(type), check })
     }
   }
 
