@@ -29,6 +29,19 @@ export const sessionActions: readonly Command[] = [
     load: async () => (await import('./cat.ts')).cat,
   },
   {
+    name: 'session at',
+    usage: 'dsh session at ID SEQ [--diff SEQ|--file PATH] [--json]',
+    about: 'Show a session as of one of its events: place, context, files and all that is derived',
+    options: {
+      diff: { type: 'string', value: 'SEQ', about: 'show what is different at this event' },
+      file: { type: 'string', value: 'PATH', about: 'print what this file held then' },
+      json: { type: 'boolean', about: 'print it as JSON' },
+    },
+    words: ['ID', 'SEQ'],
+    notes: ['SEQ is the number of an event: 19, #19 or e19.'],
+    load: async () => (await import('./at.ts')).at,
+  },
+  {
     name: 'session request',
     usage: 'dsh session request ID STEP [--diff STEP] [--json|--raw]',
     about: 'Show what the model was sent in a step, rebuilt from the log',

@@ -1,0 +1,93 @@
+import type { Moment } from '@dsh/harness/plugins/time-travel'
+import type { JsonValue } from '@dsh/protocol'
+import { grouped, inert, oneLine, unbroken } from '../text.ts'
+import { textOf } from '../transcript.ts'
+import { placeOf } from './places.ts'
+import { size } from './request-text.ts'
+import type { FilesThen } from './files-then.ts'
+
+export interface ShownMoment {
+  readonly moment: Moment
+  /** By key; undefined where nobody derives any. */
+  readonly values: Readonly<Record<string, JsonValue>> | undefined
+  /** Why a key has no value. */
+  readonly problems: Readonly<Record<string, string>>
+  readonly files: FilesThen
+}
+
+/** A session as of an event, for a person. */
+export function momentLines({ moment, values, problems, files }: ShownMoment): string[] {
+  const { history, header, queued } = moment
+  const route =
+    header === undefined ? 'no model asked yet' : `to ${header.config.provider}/${header.config.model}`
+  return [
+    ...placeLines(moment),
+    '',
+    unbroken(`context      ${count(history.messages.length, 'message')}, ${route}`),
+    ...history.messages.map((message, index) => messageLine(message, history.seqs[index])),
+    ...(queued.length === 0 ? [] : [`queued       ${count(queued.length, 'message')}`]),
+    ...queued.map(message => messageLine(message, undefined)),
+    '',
+    ...(values === undefined
+      ? ['projections  none are derived here']
+      : ['projections', ...valueLines(values)]),
+    ...Object.entries(problems).map(([key, problem]) => unbroken(`  ${key}: cannot be derived: ${problem}`)),
+    '',
+    ...filesLines(files),
+  ]
+}
+
+function placeLines({ event, cursor, calls, request, isAsking }: Moment): string[] {
+  const { openTurn, openStep, lastTurn } = cursor
+  const step = openStep === undefined ? 'between steps' : `step ${openStep}`
+  const idle = lastTurn === 0 ? 'before the first turn' : `after turn ${lastTurn}`
+  const where = openTurn === undefined ? idle : `in turn ${openTurn}, ${step}`
+  const asking = isAsking && request !== undefined ? [`request ${placeOf(request)} is being answered`] : []
+  const waiting = calls.map(({ callId, name, startSeq, callSeq }) => {
+    const state = startSeq !== undefined ? 'running' : callSeq !== undefined ? 'called' : 'asked for'
+    return unbroken(`${name} (${callId}) is ${state}`)
+  })
+  const head = `event #${event.seq} · ${event.type} · ${new Date(event.time).toISOString()} · ${where}`
+  return [unbroken(head), ...[...asking, ...waiting].map(line => `  ${line}`)]
+}
+
+function messageLine(
+  { role, source, content }: Moment['history']['messages'][number],
+  seq: number | undefined,
+): string {
+  const parts = content.map(block => {
+    switch (block.type) {
+      case 'tool-call':
+        return `→ ${block.name} ${block.arguments}`
+      case 'tool-result':
+        return `← ${textOf(block.content)}`
+      case 'text':
+        return block.text
+      default:
+        return `[${block.type}]`
+    }
+  })
+  const who = source.kind === 'user' || source.kind === 'model' ? role : source.kind
+  const at = seq === undefined ? '' : `#${seq}`
+  return `  ${at.padEnd(6)} ${inert(who).padEnd(9)} ${oneLine(parts.join(' '))}`.trimEnd()
+}
+
+function valueLines(values: Readonly<Record<string, JsonValue>>): string[] {
+  const width = Math.max(0, ...Object.keys(values).map(key => key.length))
+  return Object.entries(values).map(
+    ([key, value]) => `  ${inert(key).padEnd(width)}  ${oneLine(JSON.stringify(value))}`,
+  )
+}
+
+function filesLines(files: FilesThen): string[] {
+  if ('missing' in files) return [unbroken(`files        unknown: ${files.missing}`)]
+  const { point, list } = files
+  const bytes = list.reduce((sum, file) => sum + file.size, 0)
+  const head = `files        ${count(list.length, 'file')}, ${size(bytes)}, as they were after event #${point.after}`
+  return [head, ...list.map(({ path, size: own }) => unbroken(`  ${path}  ${size(own)}`))]
+}
+
+/** `1 file`, `1,200 files`. */
+export function count(number: number, noun: string): string {
+  return `${grouped(number)} ${noun}${number === 1 ? '' : 's'}`
+}
