@@ -28,24 +28,17 @@ export interface FollowHost {
 export async function* followSession(
   id: SessionId,
   host: FollowHost,
-  { fromSeq = 0, whileOpen = false, signal }: FollowOptions = {},
+  options: FollowOptions = {},
 ): AsyncGenerator<SessionEvent> {
+  const { signal } = options
   const bell = new Doorbell(host.timers)
   const stops = [host.onChange(id, bell.ring), host.medium.watch?.(id, bell.ring)]
   signal?.addEventListener('abort', bell.ring, { once: true })
-  const cursor = new Cursor(id, fromSeq)
-  const stored = new StoredRounds(id, host, cursor, signal)
+  const follower = new Follower(id, host, options)
   try {
     while (!isAborted(signal)) {
-      host.assertOpen()
-      const live = await host.live(id)
-      // Whoever writes gives the log back after the last write, so what is read from here on is all there is.
-      const isOver = live === undefined && whileOpen && (await host.medium.holder?.(id)) === undefined
-      for await (const event of live === undefined ? stored.next() : cursor.through(live)) {
-        if (isAborted(signal)) return
-        yield event
-      }
-      if (stored.isGone || (isOver && !stored.isDoubtful)) return
+      yield* untilAborted(follower.round(), signal)
+      if (follower.isOver) return
       await bell.wait(followPollMs)
     }
   } finally {
@@ -54,8 +47,47 @@ export async function* followSession(
   }
 }
 
+async function* untilAborted(
+  events: AsyncIterable<SessionEvent>,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<SessionEvent> {
+  for await (const event of events) {
+    if (isAborted(signal)) return
+    yield event
+  }
+}
+
 function isAborted(signal: AbortSignal | undefined): boolean {
   return signal?.aborted === true
+}
+
+/** Looks for events again and again, each time where they are then. */
+class Follower {
+  /** Nothing will follow. */
+  isOver = false
+  readonly #id: SessionId
+  readonly #host: FollowHost
+  readonly #whileOpen: boolean
+  readonly #cursor: Cursor
+  readonly #stored: StoredRounds
+
+  constructor(id: SessionId, host: FollowHost, { fromSeq = 0, whileOpen = false, signal }: FollowOptions) {
+    this.#id = id
+    this.#host = host
+    this.#whileOpen = whileOpen
+    this.#cursor = new Cursor(id, fromSeq)
+    this.#stored = new StoredRounds(id, host, this.#cursor, signal)
+  }
+
+  async *round(): AsyncGenerator<SessionEvent> {
+    this.#host.assertOpen()
+    const live = await this.#host.live(this.#id)
+    if (live !== undefined) return yield* this.#cursor.through(live)
+    // Whoever writes gives the log back after the last write, so what is read from here on is all there is.
+    const isClosed = this.#whileOpen && (await this.#host.medium.holder?.(this.#id)) === undefined
+    yield* this.#stored.next()
+    this.isOver = this.#stored.isGone || (isClosed && !this.#stored.isDoubtful)
+  }
 }
 
 /** How far a reader has come. */

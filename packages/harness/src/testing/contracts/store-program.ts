@@ -13,6 +13,8 @@ export interface StorePlace {
   open(): Medium
   /** By which a holder is named. */
   readonly pid: number
+  /** Makes the stored event `seq` unreadable, and of the others at most those of the same write. */
+  damage?(id: SessionId, seq: number): Promise<void> | void
 }
 
 /** What a medium must do, by the sentence that says it. */
@@ -32,6 +34,8 @@ export interface StoreProgram {
 interface ManualTimers extends Timers {
   /** Ends every window that is open. */
   expire(): void
+  /** Lets everybody look who looks from time to time. */
+  look(): void
 }
 
 export async function startProgram(place: Pick<StorePlace, 'open'>): Promise<StoreProgram> {
@@ -44,7 +48,7 @@ export async function startProgram(place: Pick<StorePlace, 'open'>): Promise<Sto
     name: 'store',
     inject: ['sessions'],
     apply: (own: Context) =>
-      mountPersistence(own, place.open(), { writeBatchMaxDelayMs: 200, timers: clock }),
+      mountPersistence(own, place.open(), { writeBatchMaxDelayMs: windowMs, timers: clock }),
   }
   let fiber: Fiber = ctx.plugin(store)
   await fiber
@@ -61,20 +65,24 @@ export async function startProgram(place: Pick<StorePlace, 'open'>): Promise<Sto
   }
 }
 
+const windowMs = 200
+const lookMs = 500
+
 function manualTimers(): ManualTimers {
-  const windows = new Set<() => void>()
+  const waiting = new Map<() => void, number>()
+  const fire = (length: number): void => {
+    const ended = [...waiting].filter(([, ms]) => ms === length)
+    for (const [callback] of ended) waiting.delete(callback)
+    for (const [callback] of ended) callback()
+  }
   return {
     set(callback, ms) {
-      // Longer waits are housekeeping.
-      if (ms === 200) windows.add(callback)
+      waiting.set(callback, ms)
       return callback
     },
-    clear: timer => void windows.delete(timer as () => void),
-    expire() {
-      const ended = [...windows]
-      windows.clear()
-      for (const callback of ended) callback()
-    },
+    clear: timer => void waiting.delete(timer as () => void),
+    expire: () => fire(windowMs),
+    look: () => fire(lookMs),
   }
 }
 

@@ -6,7 +6,9 @@ import type { SessionEvent } from '@dsh/protocol'
 import { logOf, userFact } from '../given.ts'
 import type { StoreCases, StorePlace } from './store-program.ts'
 import { everyType, headerOf, turnOf } from './store-samples.ts'
+import { followedSessionCases } from './followed-sessions.ts'
 import { storedIdentityCases } from './stored-identity.ts'
+import { storedLogCases } from './stored-logs.ts'
 import { storedSessionCases } from './stored-sessions.ts'
 
 export type { StorePlace } from './store-program.ts'
@@ -19,6 +21,14 @@ export function testStore(name: string, setup: (t: TestContext) => StorePlace | 
   const all: StoreCases = { ...mediumCases, ...storedSessionCases, ...storedIdentityCases }
   for (const [title, run] of Object.entries(all)) {
     test(`${name}: ${title}`, async t => run(await setup(t)))
+  }
+  for (const [title, run] of Object.entries({ ...storedLogCases, ...followedSessionCases })) {
+    test(`${name}: ${title}`, async t => {
+      const place = await setup(t)
+      const { stream, remove, verify, repair, holder } = place.open()
+      if ([stream, remove, verify, repair, holder].includes(undefined)) t.skip('the medium is not complete')
+      else await run(place)
+    })
   }
 }
 
