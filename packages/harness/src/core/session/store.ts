@@ -70,6 +70,17 @@ export class SessionStore extends Service {
     return problemOfEvent(event, seq, this.types)
   }
 
+  /** Whether the plugin that declares the type of a stored event refuses its data, so that no fold sees it. */
+  isFlagged({ type, data }: SessionEvent): boolean {
+    if (this.types.ownerOf(type) === undefined) return false
+    try {
+      this.types.check(type, data)
+      return false
+    } catch {
+      return true
+    }
+  }
+
   /** A live session, until the caller's plugin ends. Without an id it is `session-<n>`. */
   create(id?: SessionId, options: CreateSessionOptions = {}): Session {
     return this.publish(this.prepare(id, options))
