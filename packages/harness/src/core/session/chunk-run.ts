@@ -1,5 +1,6 @@
 import type { SessionEvent } from '@dsh/protocol'
 import type { Delta } from '../llm/index.ts'
+import { isSameBlock } from './chunk-row.ts'
 
 const capacity = 64
 const largestGap = 0x3fff_ffff
@@ -79,10 +80,4 @@ function withText(delta: Delta, text: string): Delta {
   const { id, name } = delta
   if (name === undefined) return Object.freeze({ type, index, id, argumentsDelta: text })
   return Object.freeze({ type, index, id, name, argumentsDelta: text })
-}
-
-function isSameBlock(a: Delta, b: Delta): boolean {
-  if (a.type !== b.type || a.index !== b.index) return false
-  if (a.type !== 'tool-call-delta' || b.type !== 'tool-call-delta') return true
-  return a.id === b.id && a.name === b.name
 }

@@ -12,6 +12,8 @@ export interface MediumReport {
   readonly bytes: number
   /** In the order of the log; none of a sound one. */
   readonly problems: readonly MediumProblem[]
+  /** An unfinished write at the end, which whoever continues the log puts aside. What a crash leaves is no damage. */
+  readonly tornBytes?: number
 }
 
 export interface MediumProblem {
@@ -31,8 +33,19 @@ export interface RepairResult {
   readonly kept?: string
   /** How many events the log has now. */
   readonly events: number
+  /** What is in the kept log alone. */
+  readonly lost?: readonly LostEvents[]
   /** What another writer made of the log; each is a stored session of its own now. */
   readonly branches: readonly RepairedBranch[]
+}
+
+/** Seqs `fromSeq`…`toSeq` that the repaired log is without; none where `toSeq` is smaller. */
+export interface LostEvents {
+  readonly fromSeq: number
+  readonly toSeq: number
+  readonly reason: string
+  /** They can be read from the kept log, but no session can begin with them. */
+  readonly isReadable?: boolean
 }
 
 export interface RepairedBranch {

@@ -7,6 +7,7 @@ export { newerFormatText, PersistenceError } from './errors.ts'
 export type { PersistenceErrorCode } from './errors.ts'
 export type { LogWriter, Medium, MediumRow, ReadOptions, ResumeOptions, StoredLog } from './medium.ts'
 export type {
+  LostEvents,
   MediumProblem,
   MediumReport,
   RawLog,

@@ -21,6 +21,7 @@ const magic = 0xfd2fb528
 const magicBytes = Buffer.from([0x28, 0xb5, 0x2f, 0xfd])
 const maxBlockSize = 128 * 1024
 const checksumSize = 4
+const checksumFlag = 0b100
 const maxFrameText = 1 << 30
 // The checksum of a raw frame is reckoned on little-endian words.
 const longestRaw = endianness() === 'LE' ? 4096 : 0
@@ -49,6 +50,19 @@ export function decodeFrame(frame: Buffer): Buffer {
   if (xxh64Low(raw) !== frame.readUInt32LE(frame.length - checksumSize))
     throw new RangeError('a frame does not match its checksum')
   return raw
+}
+
+/** What a frame of one piece holds, whether or not it matches its checksum; undefined where it cannot be decoded. */
+export function uncheckedContent(frame: Buffer): Buffer | undefined {
+  try {
+    const raw = rawContent(frame)
+    if (raw !== undefined) return raw
+    const bare = Buffer.from(frame.subarray(0, -checksumSize))
+    bare.writeUInt8(bare.readUInt8(4) & ~checksumFlag, 4)
+    return zstdDecompressSync(bare, decompression)
+  } catch {
+    return undefined
+  }
 }
 
 /** What the complete blocks of an incomplete frame hold; no checksum covers it. */
@@ -108,7 +122,7 @@ export function frameAt(bytes: Buffer, start: number): WalkStep {
   if (found !== magic) return bad(start, 'no frame starts here')
   const descriptor = bytes.readUInt8(start + 4)
   if ((descriptor & 0b1000) !== 0) return bad(start, 'a reserved bit of the frame header is set')
-  if ((descriptor & 0b100) === 0) return bad(start, 'the frame has no checksum')
+  if ((descriptor & checksumFlag) === 0) return bad(start, 'the frame has no checksum')
   return walkBlocks(bytes, start, start + 5 + headerRest(descriptor))
 }
 

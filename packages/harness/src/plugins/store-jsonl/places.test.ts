@@ -124,7 +124,7 @@ test('what may not be read is a row with the reason', async t => {
   assert.deepEqual(problemsOf(await medium.list()), {
     '--srv--': 'the folder cannot be read: Error: EACCES: injected into readdir',
   })
-  fs.inject({ call: 'read', nth: 1, code: 'EACCES' })
+  fs.inject({ call: 'file.read', nth: 1, code: 'EACCES' })
   await assert.rejects(medium.read(SessionId('s1')), {
     code: 'STORE_FAILED',
     message: `session "s1" cannot be read: permission is denied: ${path}`,

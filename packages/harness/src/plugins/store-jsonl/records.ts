@@ -1,5 +1,7 @@
 import { hash } from 'node:crypto'
 import type { SessionEvent, SessionHeader } from '@dsh/protocol'
+import { isChunkRow, unpackRow } from '../../core/session/index.ts'
+import type { ChunkRow } from '../../core/session/index.ts'
 import { isCount, isFields, parseJson } from '../../kernel/index.ts'
 import type { Fields } from '../../kernel/index.ts'
 import { toHeaderText } from '../persistence/index.ts'
@@ -14,9 +16,10 @@ export interface ChainLine {
   readonly prev: string
 }
 
+/** What one line holds: an event, or a row of chunks, which has no `spill`. */
 export interface EventLine {
-  readonly event: SessionEvent
-  /** Texts that `event` still lacks. */
+  readonly events: readonly SessionEvent[]
+  /** Texts that the event still lacks. */
   readonly spill?: readonly Spill[]
 }
 
@@ -39,17 +42,32 @@ export function parseChainLine(line: string): ChainLine | undefined {
   return typeof value['prev'] === 'string' ? (value as unknown as ChainLine) : undefined
 }
 
-/** The event with `seq`, or in one sentence why the line is none. */
+/** Whether the line may stand for more events than one. */
+export function isRowLine(line: string): boolean {
+  return rowLine.test(line)
+}
+
+const rowLine = /^\{"type":"[a-z-]+-chunks",/
+
+/** What begins with `seq`, or in one sentence why the line is none. */
 export function parseEventLine(line: string, seq: number): EventLine | string {
   const value = parseObject(line)
   if (value === undefined) return 'the line is not JSON'
+  if (isChunkRow(value)) return parseRow(value, seq)
   if (value['seq'] !== seq) return `the line has seq ${JSON.stringify(value['seq'])}, expected ${seq}`
   if (typeof value['type'] !== 'string') return 'the line has no type'
   if (!('data' in value)) return 'the line has no data'
-  if (!('spill' in value)) return { event: value as unknown as SessionEvent }
+  if (!('spill' in value)) return { events: [value as unknown as SessionEvent] }
   const { spill, ...event } = value
   if (!isSpillList(spill)) return 'the line names its texts in a way that this version does not know'
-  return { event: event as unknown as SessionEvent, spill }
+  return { events: [event as unknown as SessionEvent], spill }
+}
+
+function parseRow(row: ChunkRow, seq: number): EventLine | string {
+  const events = unpackRow(row)
+  if (typeof events === 'string') return events
+  const first = events[0]?.seq
+  return first === seq ? { events } : `the line has seq ${JSON.stringify(first)}, expected ${seq}`
 }
 
 function parseObject(line: string): Fields | undefined {

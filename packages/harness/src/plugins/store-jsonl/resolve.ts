@@ -1,31 +1,38 @@
 import type { SessionEvent } from '@dsh/protocol'
-import type { StoredGap } from '../../core/session/index.ts'
-import type { MissingText, ScannedLog } from './scan.ts'
+import type { LogGap } from './gaps.ts'
+import type { LogBatch } from './scan.ts'
 import { putBack } from './spill.ts'
+import type { Spill } from './spill.ts'
 
-/** Puts the texts that stand beside the log back into their events. A log without one of them is damaged there. */
-export async function resolveTexts(
-  log: ScannedLog,
-  get: (sha256: string) => Promise<Buffer | undefined>,
-): Promise<ScannedLog> {
-  const broken = new Map<SessionEvent, string>()
-  for (const missing of log.spills) {
-    const reason = await resolve(missing, get)
-    if (reason !== undefined) broken.set(missing.event, reason)
-  }
-  if (broken.size === 0) return log
-  const gaps = log.gaps.flatMap(gap => cut(gap.events, broken, events => ({ ...gap, events })))
-  const [sound, ...own] = cut(log.events, broken, events => events)
-  const events = sound as readonly SessionEvent[]
-  if (own.length === 0) return { ...log, gaps: gaps as readonly StoredGap[] }
-  const length = log.length - (log.events.length - events.length)
-  return { ...log, events, length, gaps: [...own, ...gaps] as readonly StoredGap[] }
+export type GetText = (sha256: string) => Promise<Buffer | undefined>
+
+export interface MissingText {
+  readonly event: SessionEvent
+  readonly spill: Spill
+  /** Where the line of the event stands. */
+  readonly frame: number
+  readonly offset: number
 }
 
-async function resolve(
-  { event, spill }: MissingText,
-  get: (sha256: string) => Promise<Buffer | undefined>,
-): Promise<string | undefined> {
+/** Puts the texts that stand beside the log back into their events. Each event that lacks one becomes a gap. */
+export async function resolveTexts(
+  batch: LogBatch,
+  texts: readonly MissingText[],
+  get: GetText,
+): Promise<readonly LogBatch[]> {
+  const broken = new Map<SessionEvent, LogGap>()
+  for (const missing of texts) {
+    const reason = await resolve(missing, get)
+    if (reason === undefined) continue
+    const { seq } = missing.event
+    const { frame, offset } = missing
+    const gap = { frame, offset, fromSeq: seq, toSeq: seq, bytes: 0, reason }
+    broken.set(missing.event, { code: 'ARTIFACT_DAMAGED', ...gap })
+  }
+  return broken.size === 0 ? [batch] : cut(batch, broken)
+}
+
+async function resolve({ event, spill }: MissingText, get: GetText): Promise<string | undefined> {
   const bytes = await get(spill.sha256)
   if (bytes === undefined)
     return `a text of event ${event.seq} is missing or damaged: artifact ${spill.sha256}`
@@ -34,18 +41,12 @@ async function resolve(
     : `event ${event.seq} has no place for its text`
 }
 
-/** Splits `events` at each broken one: what stands before the first, then a gap for each. */
-function cut<T>(
-  events: readonly SessionEvent[],
-  broken: ReadonlyMap<SessionEvent, string>,
-  first: (events: readonly SessionEvent[]) => T,
-): readonly (T | StoredGap)[] {
-  const sound: SessionEvent[] = []
-  const gaps: (StoredGap & { readonly events: SessionEvent[] })[] = []
+function cut({ gap, events }: LogBatch, broken: ReadonlyMap<SessionEvent, LogGap>): readonly LogBatch[] {
+  const parts: LogBatch[] = [{ ...(gap === undefined ? {} : { gap }), events: [] }]
   for (const event of events) {
-    const reason = broken.get(event)
-    if (reason === undefined) (gaps.at(-1)?.events ?? sound).push(event)
-    else gaps.push({ fromSeq: event.seq, toSeq: event.seq, bytes: 0, reason, events: [] })
+    const lost = broken.get(event)
+    if (lost === undefined) parts.at(-1)?.events.push(event)
+    else parts.push({ gap: lost, events: [] })
   }
-  return [first(sound), ...gaps]
+  return parts
 }

@@ -5,6 +5,7 @@ import { constants, zstdCompressSync } from 'node:zlib'
 import type { SessionEvent } from '@dsh/protocol'
 import { logOf, userFact } from '../../testing/index.ts'
 import { encodeEvents } from './encode.ts'
+import type { OpenFile } from './file-system.ts'
 import { encodeFrame } from './frames.ts'
 import { chainHash, toChainLine, toHeaderLine } from './records.ts'
 import { scanLog } from './scan.ts'
@@ -30,8 +31,23 @@ async function logWith(...sizes: readonly number[]): Promise<{ bytes: Buffer; en
   return { bytes: Buffer.concat(frames), ends: frames.map(frame => (end += frame.length)) }
 }
 
+/** A file that is never written. */
+function fileOf(bytes: Buffer): OpenFile {
+  const refuse = (): Promise<never> => Promise.reject(new Error('reading wrote'))
+  return {
+    stat: async () => ({ kind: 'file', size: bytes.length, mtimeMs: 0, identity: '0' }),
+    read: async (position, length) => bytes.subarray(position, position + length),
+    close: async () => {},
+    write: refuse,
+    truncate: refuse,
+    sync: refuse,
+  }
+}
+
+const getText = async (): Promise<undefined> => undefined
+
 async function scan(bytes: Buffer): Promise<ScannedLog> {
-  const log = await scanLog(bytes)
+  const log = await scanLog(fileOf(bytes), { getText })
   if (typeof log === 'string') throw new Error(log)
   return log
 }
@@ -133,12 +149,13 @@ test('a lost frame, a doubled one and one in the wrong place are told apart', as
     return [log.events.length, ...log.gaps.map(gap => gap.reason)]
   }
   assert.deepEqual(await scanParts(1, 2, 3, 4), [8])
-  assert.deepEqual(await scanParts(1, 3, 4), [2, 'seq 2 was expected, seq 4 follows'])
-  assert.deepEqual(await scanParts(1, 2, 2), [
-    4,
-    'seq 4 was expected, seq 2 follows: two programs wrote this log',
+  assert.deepEqual(await scanParts(1, 3, 4), [2, 'frame 2 begins with seq 4 where seq 2 was expected'])
+  assert.deepEqual(await scanParts(1, 2, 2), [4, 'frame 3 is frame 2 once more'])
+  assert.deepEqual(await scanParts(1, 2, 2, 3, 4), [8, 'frame 3 is frame 2 once more'])
+  assert.deepEqual(await scanParts(2, 1, 3, 4), [
+    8,
+    'frame 1 (seq 2) stands before frame 2, which it follows',
   ])
-  assert.equal((await scanParts(2, 1, 3, 4))[0], 0)
 })
 
 test('a log that two programs wrote is read up to where they parted, and names both seqs', async () => {
@@ -149,7 +166,10 @@ test('a log that two programs wrote is read up to where they parted, and names b
   const log = await scan(Buffer.concat([bytes, branch.bytes]))
   assert.deepEqual(log.events, events.slice(0, 7))
   const [gap] = log.gaps
-  assert.equal(gap?.reason, 'seq 7 was expected, seq 3 follows: two programs wrote this log')
+  assert.equal(
+    gap?.reason,
+    'frame 3 goes on at seq 3, where the log has events up to seq 6: two programs wrote this log',
+  )
   assert.deepEqual(gap?.events, other)
   assert.equal(log.tail, undefined)
 })
@@ -159,10 +179,7 @@ test('a frame of the right seqs that continues another log is not taken', async 
   const foreign = await encodeEvents(events.slice(3, 5), '0'.repeat(32), async () => '')
   const log = await scan(Buffer.concat([bytes, foreign.bytes]))
   assert.deepEqual(log.events, events.slice(0, 3))
-  assert.equal(
-    log.gaps[0]?.reason,
-    'the frame at seq 3 was written behind another frame than the one before it',
-  )
+  assert.equal(log.gaps[0]?.reason, 'frame 2 (seq 3) was written behind another frame than the one before it')
 })
 
 test('a line that is not an event ends the log there, and the others are given apart', async () => {
@@ -193,7 +210,7 @@ test('a line that is not an event ends the log there, and the others are given a
 test('a file without a whole header says what it is instead', async () => {
   const { bytes, ends } = await logWith(1)
   const reasonOf = async (file: Buffer): Promise<unknown> => {
-    const log = await scanLog(file)
+    const log = await scanLog(fileOf(file), { getText })
     return typeof log === 'string' ? log : 'a log'
   }
   assert.equal(await reasonOf(Buffer.alloc(0)), 'the file is empty')
@@ -218,5 +235,5 @@ test('a long read lets other work in between, and stops when it is called off', 
   const controller = new AbortController()
   const reason = new Error('enough')
   setImmediate(() => controller.abort(reason))
-  await assert.rejects(scanLog(bytes, { signal: controller.signal }), reason)
+  await assert.rejects(scanLog(fileOf(bytes), { getText, signal: controller.signal }), reason)
 })

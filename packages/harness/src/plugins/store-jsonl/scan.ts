@@ -1,26 +1,41 @@
-import { isUtf8 } from 'node:buffer'
-import { setImmediate } from 'node:timers/promises'
 import type { SessionEvent } from '@dsh/protocol'
 import type { StoredGap } from '../../core/session/index.ts'
-import { decodeFrame, decodeTornFrame, frameAt, nextMagic, rawContent } from './frames.ts'
 import { parseHeaderLine } from '../persistence/index.ts'
-import type { HeaderLine } from '../persistence/index.ts'
-import { chainHash, parseChainLine, parseEventLine } from './records.ts'
-import type { ChainLine, EventLine } from './records.ts'
-import type { Spill } from './spill.ts'
+import type { HeaderLine, StreamGap } from '../persistence/index.ts'
+import { isFrame, mapLog, nextSeqOf, traceChain } from './chain.ts'
+import type { Mark } from './chain.ts'
+import type { OpenFile } from './file-system.ts'
+import { frameAt } from './frames.ts'
+import { looseGaps, misplacedGaps } from './gaps.ts'
+import type { LogGap } from './gaps.ts'
+import { chainHash, parseEventLine } from './records.ts'
+import type { EventLine } from './records.ts'
+import { resolveTexts } from './resolve.ts'
+import type { GetText, MissingText } from './resolve.ts'
+import { isWholeFrame, linesOfTail } from './tail.ts'
+import { decodeText, frameAgain, walkLog } from './walk.ts'
+import type { FramePiece, TailPiece } from './walk.ts'
+import { FileWindow } from './window.ts'
 
-/** The end of a log that is no complete frame: what a crash in the middle of a write leaves. */
+/** A part of a log; what `gap` says is lost before it. */
+export interface LogBatch {
+  readonly gap?: LogGap
+  readonly events: SessionEvent[]
+}
+
+/** The end of a log that is no complete frame. */
 export interface TornTail {
   readonly start: number
   readonly bytes: number
   readonly reason: string
   /** How many of the log's last events stand in complete lines of this tail. */
   readonly kept: number
+  /** Nothing of it is missing, so it was rather changed than cut off by a crash. */
+  readonly isWhole: boolean
 }
 
-export interface ScannedLog extends HeaderLine {
-  /** Contiguous up to the first gap; from `fromSeq` on. */
-  readonly events: readonly SessionEvent[]
+/** Where a sound log ends. */
+export interface LogEnd {
   /** How many events the log has up to the first gap, whatever `fromSeq` was. */
   readonly length: number
   /** Bytes of the complete frames that hold them. */
@@ -28,43 +43,21 @@ export interface ScannedLog extends HeaderLine {
   /** `chainHash` of the last such frame. */
   readonly lastHash: string
   readonly tail?: TornTail
-  readonly gaps: readonly StoredGap[]
-  /** Texts that some of `events` still lack. */
-  readonly spills: readonly MissingText[]
 }
 
-export interface MissingText {
-  readonly event: SessionEvent
-  readonly spill: Spill
+export interface ScannedLog extends HeaderLine, LogEnd {
+  /** Contiguous up to the first gap; from `fromSeq` on. */
+  readonly events: readonly SessionEvent[]
+  readonly gaps: readonly StoredGap[]
 }
 
 export interface ScanOptions {
+  /** Texts that stand beside the log, by their hash. */
+  readonly getText: GetText
   /** Events before it are checked, but not parsed. */
-  readonly fromSeq?: number
+  readonly fromSeq?: number | undefined
   readonly signal?: AbortSignal | undefined
 }
-
-interface Gap {
-  readonly fromSeq: number
-  toSeq: number
-  readonly bytes: number
-  readonly reason: string
-  readonly events: SessionEvent[]
-}
-
-type ReadFrame =
-  | {
-      readonly end: number
-      readonly hash: string
-      readonly chain: ChainLine
-      readonly lines: readonly string[]
-    }
-  /** A frame that holds nothing of ours. */
-  | { readonly end: number; readonly chain?: undefined }
-  | { readonly reason: string }
-
-/** Longer stretches of work let other work in between. */
-const longestStretchMs = 50
 
 /** Reads the header frame alone; `bytes` may end behind it. Gives the reason where there is none. */
 export function scanHeader(bytes: Buffer): (HeaderLine & { readonly end: number }) | string {
@@ -80,215 +73,236 @@ export function scanHeader(bytes: Buffer): (HeaderLine & { readonly end: number 
   return typeof line === 'string' ? line : { ...line, end: frame.end }
 }
 
-/**
- * Reads a whole log and never stops at damage: the events up to the first gap are the log, what can be read behind a
- * gap is given with it. Incomplete bytes at the end are no gap but a tail. Gives the reason where there is no header.
- */
-export async function scanLog(bytes: Buffer, options: ScanOptions = {}): Promise<ScannedLog | string> {
-  const header = scanHeader(bytes)
-  if (typeof header === 'string') return header
-  const scan = new Scan(bytes, header.end, options.fromSeq ?? 0)
-  let pauseAt = performance.now() + longestStretchMs
-  while (scan.step()) {
-    options.signal?.throwIfAborted()
-    if (performance.now() < pauseAt) continue
-    await setImmediate()
-    pauseAt = performance.now() + longestStretchMs
+const longestHeader = 256 * 1024
+
+/** Reads a whole log. Gives the reason where there is no header. */
+export async function scanLog(file: OpenFile, options: ScanOptions): Promise<ScannedLog | string> {
+  const scan = await LogScan.open(file, options)
+  if (typeof scan === 'string') return scan
+  const events: SessionEvent[] = []
+  const gaps: (StoredGap & { readonly events: SessionEvent[] })[] = []
+  for await (const { gap, events: more } of scan.batches()) {
+    if (gap !== undefined) gaps.push({ ...toStreamGap(gap), events: [] })
+    const list = gaps.at(-1)?.events ?? events
+    for (const event of more) list.push(event)
   }
-  return { header: header.header, toolStart: header.toolStart, ...scan.result() }
+  const { header, toolStart } = scan
+  return { header, toolStart, ...scan.end(), events, gaps }
 }
 
-class Scan {
-  readonly #bytes: Buffer
-  readonly #fromSeq: number
-  readonly #events: SessionEvent[] = []
-  readonly #gaps: Gap[] = []
-  readonly #spills: MissingText[] = []
-  #at: number
+export function toStreamGap({ fromSeq, toSeq, bytes, reason }: LogGap): StreamGap {
+  return { fromSeq, toSeq, bytes, reason }
+}
+
+/** More text than this is given in several batches. */
+const longestBatch = 256 * 1024
+
+/**
+ * Reads a log in bounded memory and never stops at damage: what comes before the first gap is the log, what can be read
+ * behind it follows. Incomplete bytes at the end are no gap but a tail.
+ */
+export class LogScan {
+  readonly header: HeaderLine['header']
+  readonly toolStart: boolean
+  readonly window: FileWindow
+  /** Where the first frame of events begins. */
+  readonly start: number
+  readonly headerHash: string
+  readonly #options: ScanOptions
+  #hash: string
   #nextSeq = 0
-  #hash: string | undefined
   /** State in front of the first gap. */
   #sound: { readonly end: number; readonly length: number; readonly lastHash: string }
+  #isBroken = false
   #tail: TornTail | undefined
+  #frames = 1
+  #ready: (LogBatch & { readonly spills: MissingText[] })[] = []
+  #size = 0
 
-  constructor(bytes: Buffer, start: number, fromSeq: number) {
-    this.#bytes = bytes
-    this.#fromSeq = fromSeq
-    this.#at = start
-    this.#hash = chainHash(bytes.subarray(0, start))
-    this.#sound = { end: start, length: 0, lastHash: this.#hash }
+  /** `file` stays the caller's, who closes it. */
+  static async open(file: OpenFile, options: ScanOptions): Promise<LogScan | string> {
+    const window = new FileWindow(file, (await file.stat()).size)
+    const bytes = await window.from(0, longestHeader)
+    const header = scanHeader(bytes)
+    if (typeof header === 'string') return header
+    return new LogScan(window, { header, hash: chainHash(bytes.subarray(0, header.end)), options })
   }
 
-  /** Reads one frame; false at the end. */
-  step(): boolean {
-    if (this.#at >= this.#bytes.length) return false
-    const frame = readFrame(this.#bytes, this.#at)
-    if ('reason' in frame) return this.#skipDamage(frame.reason)
-    if (frame.chain === undefined) {
-      this.#at = frame.end
-      return true
+  private constructor(
+    window: FileWindow,
+    found: {
+      readonly header: HeaderLine & { readonly end: number }
+      readonly hash: string
+      readonly options: ScanOptions
+    },
+  ) {
+    const { header, hash, options } = found
+    this.header = header.header
+    this.toolStart = header.toolStart
+    this.window = window
+    this.start = header.end
+    this.headerHash = hash
+    this.#options = options
+    this.#hash = hash
+    this.#sound = { end: header.end, length: 0, lastHash: hash }
+    this.#renew()
+  }
+
+  /** Once. A batch's events are the caller's. */
+  async *batches(): AsyncGenerator<LogBatch> {
+    const { signal } = this.#options
+    let isWhole = true
+    for await (const piece of walkLog(this.window, this.start, signal)) {
+      if (piece.kind === 'tail') this.#endIn(piece)
+      else if (piece.kind === 'frame' && this.#isNext(piece)) this.#take(piece)
+      else isWhole = false
+      if (!isWhole) break
+      yield* this.#drain()
     }
-    this.#checkChain(frame.chain)
-    this.#take(frame.lines, frame.chain.firstSeq)
-    this.#at = frame.end
-    this.#hash = frame.hash
-    this.#nextSeq = frame.chain.firstSeq + frame.lines.length
-    if (this.#gaps.length === 0) this.#sound = { end: frame.end, length: this.#nextSeq, lastHash: frame.hash }
-    return true
+    if (!isWhole) yield* this.#rest(signal)
+    this.#renew()
+    yield* this.#drain()
   }
 
-  result(): Omit<ScannedLog, keyof HeaderLine> {
-    const kept = this.#tail?.kept ?? 0
+  /** Behind the last batch. */
+  end(): LogEnd {
+    const tail = this.#tail
     return {
       ...this.#sound,
-      length: this.#sound.length + kept,
-      events: this.#events,
-      gaps: this.#gaps,
-      spills: this.#spills,
-      ...(this.#tail === undefined ? {} : { tail: this.#tail }),
+      length: this.#sound.length + (tail?.kept ?? 0),
+      ...(tail === undefined ? {} : { tail }),
     }
   }
 
-  #checkChain({ firstSeq, prev }: ChainLine): void {
-    const expected = this.#nextSeq
-    if (firstSeq < expected) {
-      const reason = `seq ${expected} was expected, seq ${firstSeq} follows: two programs wrote this log`
-      this.#openGap({ fromSeq: firstSeq, toSeq: expected - 1, bytes: 0, reason })
-    } else if (firstSeq > expected) {
-      const reason = `seq ${expected} was expected, seq ${firstSeq} follows`
-      this.#openGap({ fromSeq: expected, toSeq: firstSeq - 1, bytes: 0, reason })
-    } else if (this.#hash !== undefined && prev !== this.#hash) {
-      const reason = `the frame at seq ${firstSeq} was written behind another frame than the one before it`
-      this.#openGap({ fromSeq: firstSeq, toSeq: firstSeq - 1, bytes: 0, reason })
+  /** Whole frames that were read so far, that of the header among them. */
+  get frames(): number {
+    return this.#frames
+  }
+
+  /** The log goes on with what continues it, wherever that stands; then comes what does not. */
+  async *#rest(signal: AbortSignal | undefined): AsyncGenerator<LogBatch> {
+    const marks = await mapLog(this.window, this.start, signal)
+    const { main } = traceChain(marks, this.headerHash)
+    for (const mark of main.slice(this.#frames - 1)) {
+      await this.#takeAgain(mark, signal)
+      yield* this.#drain()
     }
+    for (const gap of misplacedGaps(main)) this.#openGap(gap)
+    for (const { gap, mark } of looseGaps(marks, main)) {
+      if (gap !== undefined) this.#openGap(gap)
+      if (mark !== undefined) await this.#takeAgain(mark, signal)
+      yield* this.#drain()
+    }
+    const last = marks.at(-1)
+    if (last?.kind === 'tail') this.#endIn(last)
   }
 
-  #openGap(gap: Omit<Gap, 'events'>): void {
-    this.#gaps.push({ ...gap, events: [] })
+  async #takeAgain(mark: Mark, signal: AbortSignal | undefined): Promise<void> {
+    signal?.throwIfAborted()
+    const frame = isFrame(mark) ? await frameAgain(this.window, mark) : undefined
+    if (frame !== undefined) this.#take(frame)
   }
 
-  #take(lines: readonly string[], firstSeq: number): void {
-    if (firstSeq + lines.length <= this.#fromSeq) return
-    for (const [index, line] of lines.entries()) {
-      const seq = firstSeq + index
+  #isNext({ chain }: FramePiece): boolean {
+    return chain.firstSeq === this.#nextSeq && chain.prev === this.#hash
+  }
+
+  #take(frame: FramePiece): void {
+    this.#frames += 1
+    this.#hash = frame.hash
+    const next = nextSeqOf(frame)
+    if (next > (this.#options.fromSeq ?? 0)) this.#parse(frame)
+    this.#nextSeq = next
+    if (!this.#isBroken) this.#sound = { end: frame.end, length: next, lastHash: frame.hash }
+  }
+
+  #parse(frame: FramePiece): void {
+    let seq = frame.chain.firstSeq
+    for (const line of frame.lines) {
       const parsed = parseEventLine(line, seq)
-      if (typeof parsed === 'string') this.#skipLine(line, seq, parsed)
-      else if (seq >= this.#fromSeq || this.#gaps.length > 0) this.#accept(parsed)
+      if (typeof parsed === 'string') {
+        const bytes = Buffer.byteLength(line)
+        this.#openLineGap(frame, { fromSeq: seq, toSeq: seq, bytes, reason: parsed })
+        seq += 1
+      } else {
+        this.#accept(parsed, { line, frame })
+        seq += parsed.events.length
+      }
+    }
+    const next = nextSeqOf(frame)
+    if (seq === next) return
+    const reason = `the frame has events up to seq ${seq - 1} where seq ${next - 1} is the last`
+    this.#openLineGap(frame, { fromSeq: seq, toSeq: next - 1, bytes: 0, reason })
+  }
+
+  #openLineGap({ index, start }: FramePiece, gap: Omit<LogGap, 'code' | 'frame' | 'offset'>): void {
+    if (!this.#isBroken) this.#sound = { ...this.#sound, length: gap.fromSeq }
+    this.#openGap({ code: 'LINE_DAMAGED', frame: index, offset: start, ...gap })
+  }
+
+  #openGap(gap: LogGap): void {
+    this.#isBroken = true
+    this.#renew(gap)
+  }
+
+  #accept(
+    { events, spill = [] }: EventLine,
+    {
+      line,
+      frame,
+    }: { readonly line: string; readonly frame: { readonly index: number; readonly start: number } },
+  ): void {
+    const batch = this.#ready.at(-1)
+    const fromSeq = this.#isBroken ? 0 : (this.#options.fromSeq ?? 0)
+    this.#size += line.length
+    for (const event of events) {
+      if (event.seq < fromSeq) continue
+      batch?.events.push(event)
+      for (const missing of spill) {
+        batch?.spills.push({ event, spill: missing, frame: frame.index, offset: frame.start })
+        this.#size += missing.bytes
+      }
     }
   }
 
-  #skipLine(line: string, seq: number, reason: string): void {
-    if (this.#gaps.length === 0) this.#sound = { ...this.#sound, length: seq }
-    this.#openGap({ fromSeq: seq, toSeq: seq, bytes: Buffer.byteLength(line), reason })
+  /** Ends the batch that is being filled. */
+  #renew(gap?: LogGap): void {
+    this.#size = 0
+    this.#ready.push({ ...(gap === undefined ? {} : { gap }), events: [], spills: [] })
   }
 
-  #accept({ event, spill }: EventLine): void {
-    const list = this.#gaps.at(-1)?.events ?? this.#events
-    list.push(event)
-    for (const missing of spill ?? []) this.#spills.push({ event, spill: missing })
-  }
-
-  /** Goes on at the next sound frame. Where there is none, what is left is the tail. */
-  #skipDamage(reason: string): boolean {
-    const start = this.#at
-    for (let at = nextMagic(this.#bytes, start + 1); at !== -1; at = nextMagic(this.#bytes, at + 1)) {
-      const frame = readFrame(this.#bytes, at)
-      if ('reason' in frame || frame.chain === undefined) continue
-      const toSeq = frame.chain.firstSeq - 1
-      this.#openGap({ fromSeq: this.#nextSeq, toSeq, bytes: at - start, reason })
-      this.#at = at
-      this.#nextSeq = frame.chain.firstSeq
-      this.#hash = undefined
-      return true
+  async *#drain(): AsyncGenerator<LogBatch> {
+    if (this.#size > longestBatch) this.#renew()
+    const ready = this.#ready
+    if (ready.length < 2) return
+    this.#ready = ready.splice(-1)
+    for (const { gap, events, spills } of ready) {
+      const batch = { ...(gap === undefined ? {} : { gap }), events }
+      for (const part of spills.length === 0
+        ? [batch]
+        : await resolveTexts(batch, spills, this.#options.getText)) {
+        if (part.gap !== undefined) this.#isBroken = true
+        if (part.gap !== undefined || part.events.length > 0) yield part
+      }
     }
-    this.#endInTail(reason)
-    return false
   }
 
-  #endInTail(reason: string): void {
-    const start = this.#at
-    const bytes = this.#bytes.length - start
-    const kept = this.#gaps.length === 0 ? this.#keepLines(start) : 0
-    this.#tail = { start, bytes, reason, kept }
+  #endIn(piece: TailPiece): void {
+    const { start, end, reason, bytes } = piece
+    const kept = this.#isBroken ? 0 : this.#keepLines(piece)
+    this.#tail = { start, bytes: end - start, reason, kept, isWhole: isWholeFrame(bytes) }
   }
 
-  /** Accepts the complete lines of an incomplete frame; nothing of a frame that was overwritten. */
-  #keepLines(start: number): number {
-    const intact = this.#bytes.subarray(0, intactEnd(this.#bytes, start))
-    const frame = frameAt(intact, start)
-    if (frame.kind !== 'torn') return 0
-    const decoded = decodeTornFrame(intact.subarray(start, frame.blocksEnd))
-    const complete = decoded.subarray(0, decoded.lastIndexOf('\n') + 1)
-    if (!isUtf8(complete)) return 0
-    const { chain, lines } = splitFrame(complete.toString('utf8'))
+  #keepLines(frame: TailPiece): number {
+    const { chain, lines } = linesOfTail(frame.bytes)
     if (chain?.firstSeq !== this.#nextSeq || chain.prev !== this.#hash) return 0
     let kept = 0
-    for (const line of lines.slice(0, chain.count)) {
+    for (const line of lines) {
       const parsed = parseEventLine(line, this.#nextSeq + kept)
-      if (typeof parsed === 'string') break
-      if (this.#nextSeq + kept >= this.#fromSeq) this.#accept(parsed)
-      kept += 1
+      if (typeof parsed === 'string' || kept + parsed.events.length > chain.count) break
+      this.#accept(parsed, { line, frame })
+      kept += parsed.events.length
     }
     return kept
   }
-}
-
-function readFrame(bytes: Buffer, at: number): ReadFrame {
-  const found = frameAt(bytes, at)
-  if (found.kind === 'torn') return { reason: 'the last frame is incomplete' }
-  if (found.kind === 'bad') return found
-  if (found.kind === 'skippable') return { end: found.end }
-  const frame = bytes.subarray(at, found.end)
-  const hash = chainHash(frame)
-  const text = isNamedNext(bytes, found.end, hash) ? rawText(frame) : decodeText(frame)
-  if (text === undefined) return { reason: 'a frame does not match its checksum' }
-  const { chain, lines } = splitFrame(text)
-  if (chain === undefined) return { reason: 'a frame does not say where it belongs' }
-  if (lines.length !== chain.count)
-    return { reason: `a frame has ${lines.length} lines where ${chain.count} were written` }
-  return { end: found.end, hash, chain, lines }
-}
-
-/**
- * Whether a short frame at `at` says that it follows the frame with this hash. Then that frame is whole, and its
- * checksum, which takes as long as all the rest of its reading, tells nothing more.
- */
-function isNamedNext(bytes: Buffer, at: number, hash: string): boolean {
-  const start = bytes.subarray(at, at + longestChainLine).toString('latin1')
-  return start.includes(`"prev":"${hash}"`)
-}
-
-const longestChainLine = 128
-
-function rawText(frame: Buffer): string | undefined {
-  try {
-    return (rawContent(frame) ?? decodeFrame(frame)).toString('utf8')
-  } catch {
-    return undefined
-  }
-}
-
-function splitFrame(text: string): { chain: ChainLine | undefined; lines: readonly string[] } {
-  const end = text.indexOf('\n')
-  if (end === -1 || !text.endsWith('\n')) return { chain: undefined, lines: [] }
-  const lines = end + 1 === text.length ? [] : text.slice(end + 1, -1).split('\n')
-  return { chain: parseChainLine(text.slice(0, end)), lines }
-}
-
-function decodeText(frame: Buffer): string | undefined {
-  try {
-    return decodeFrame(frame).toString('utf8')
-  } catch {
-    return undefined
-  }
-}
-
-/** No frame has that many zeros in a row, so they are a block that never reached the disk. */
-const hole = Buffer.alloc(64)
-
-function intactEnd(bytes: Buffer, start: number): number {
-  const firstHole = bytes.indexOf(hole, start)
-  let end = firstHole === -1 ? bytes.length : firstHole
-  while (end > start && bytes[end - 1] === 0) end -= 1
-  return end
 }

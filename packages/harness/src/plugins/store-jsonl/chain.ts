@@ -1,0 +1,79 @@
+import { walkLog } from './walk.ts'
+import type { DamagePiece, FrameMark, TailPiece } from './walk.ts'
+import type { FileWindow } from './window.ts'
+
+export type Mark = FrameMark | DamagePiece | TailPiece
+
+/** Every piece of a log file without its content, in the order of the file. For logs that are not as they should be. */
+export async function mapLog(
+  window: FileWindow,
+  start: number,
+  signal?: AbortSignal,
+): Promise<readonly Mark[]> {
+  const marks: Mark[] = []
+  for await (const piece of walkLog(window, start, signal)) {
+    if (piece.kind !== 'frame') marks.push(piece)
+    else {
+      const { lines: _, ...mark } = piece
+      marks.push(mark)
+    }
+  }
+  return marks
+}
+
+export function isFrame(mark: Mark): mark is FrameMark {
+  return mark.kind === 'frame'
+}
+
+export function nextSeqOf({ chain }: FrameMark): number {
+  return chain.firstSeq + chain.count
+}
+
+/** How the frames of a log continue each other, wherever they stand in the file. */
+export interface LogChain {
+  /** From the header on; at a fork what stands first in the file, so that what was once read stays what is read. */
+  readonly main: readonly FrameMark[]
+  /** What other writers made of the log. */
+  readonly branches: readonly Branch[]
+}
+
+/** A course of the log that its `main` did not take. A branch of a branch begins where it leaves that one. */
+export interface Branch {
+  /** Its first seq. */
+  readonly seedLength: number
+  readonly frames: readonly FrameMark[]
+}
+
+export function traceChain(marks: readonly Mark[], headerHash: string): LogChain {
+  const following = Map.groupBy(unique(marks.filter(isFrame)), ({ chain }) => chain.prev)
+  const after = (hash: string, seq: number): readonly FrameMark[] =>
+    (following.get(hash) ?? []).filter(({ chain }) => chain.firstSeq === seq)
+  const starts: Branch[] = []
+  const follow = (frames: FrameMark[], from: readonly FrameMark[]): readonly FrameMark[] => {
+    for (
+      let [next, ...others] = from;
+      next !== undefined;
+      [next, ...others] = after(next.hash, nextSeqOf(next))
+    ) {
+      frames.push(next)
+      for (const other of others) starts.push({ seedLength: other.chain.firstSeq, frames: [other] })
+    }
+    return frames
+  }
+  const main = follow([], after(headerHash, 0))
+  const branches: Branch[] = []
+  for (let start = starts.pop(); start !== undefined; start = starts.pop()) {
+    branches.push({ ...start, frames: follow([], start.frames) })
+  }
+  return { main, branches: branches.toSorted((a, b) => startOf(a) - startOf(b)) }
+}
+
+function startOf({ frames }: Branch): number {
+  return frames[0]?.start ?? 0
+}
+
+/** A frame that is there twice is one frame. */
+function unique(frames: readonly FrameMark[]): readonly FrameMark[] {
+  const seen = new Set<string>()
+  return frames.filter(({ hash }) => !seen.has(hash) && seen.add(hash))
+}
