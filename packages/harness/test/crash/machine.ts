@@ -1,4 +1,4 @@
-import { CrashLedger, ModelFileSystem, watchMedium } from '../../src/testing/index.ts'
+import { CrashLedger, filesOf, ModelFileSystem, watchMedium, withFile } from '../../src/testing/index.ts'
 import type { CrashState, Disk, Expectations, Remains } from '../../src/testing/index.ts'
 import { startProgram } from '../../src/testing/contracts/store-program.ts'
 import type { StoreProgram } from '../../src/testing/contracts/store-program.ts'
@@ -53,10 +53,28 @@ export class Machine {
     return startProgram({ open: () => this.open() })
   }
 
-  /** Every program ends without a word. What they still do reaches nobody's disk. */
+  /** Every program ends without a word; what its promises still do must be awaited before. */
   kill(): void {
     this.#alive.clear()
-    this.beginTrace()
+  }
+
+  /** Changes the log of the only session behind everybody's back, as what was not acknowledged may be changed. */
+  tearLog(safe: number, tear: (log: Buffer) => Buffer): void {
+    this.kill()
+    const { disk } = this.fs
+    const all = [...this.ledger.current].map(([id, expected]) => [id, { ...expected, safe }] as const)
+    this.fs = new ModelFileSystem(withFile(disk, this.logPath(), tear))
+    this.ledger = new CrashLedger(() => this.fs.trace.length, new Map(all))
+  }
+
+  logPath(): string {
+    const paths = [...filesOf(this.fs.disk).keys()].filter(path => path.endsWith('/log.jsonl.zst'))
+    if (paths.length !== 1) throw new Error(`${paths.length} logs are there`)
+    return paths[0] ?? ''
+  }
+
+  log(): Buffer {
+    return filesOf(this.fs.disk).get(this.logPath()) ?? Buffer.alloc(0)
   }
 
   /** What happened so far is not looked at. */

@@ -44,9 +44,17 @@ export async function acquireLock(path: string, host: LockHost, options: LockOpt
     if (attempt === attempts) throw heldError(path, await readOwner(host.fs, path))
     await setTimeout(Math.random() * longestWaitMs)
   }
+  const lock = toLock(path, owner, host)
+  try {
+    // The last owner may have died before what it did here was durable.
+    await host.fs.syncFolder(dirname(path))
+  } catch (error) {
+    await lock.release().catch(() => undefined)
+    throw error
+  }
   // The lock is ours, whatever becomes of what others left.
   await removeDeadClaims(path, host).catch(() => undefined)
-  return toLock(path, owner, host)
+  return lock
 }
 
 /** False where something was in the way that may be gone soon. */

@@ -28,17 +28,35 @@ export async function publishFile(
   await fs.syncFolder(dirname(path))
 }
 
+/** So many folders above a session's may be the store's own: its project, the root, the home and what that lies in. */
+const ownLevels = 4
+
 /** Makes `folder` and the folders above it where they are missing, durably. */
 export async function makeFolder(fs: FileSystem, folder: string): Promise<void> {
+  await makeMissing(fs, folder)
+  const above: string[] = []
+  for (let at = folder; above.length < ownLevels && dirname(at) !== at; at = dirname(at))
+    above.push(dirname(at))
+  // Those that are there may be of a program that was killed before they were durable.
+  await Promise.all(above.map(each => syncOwn(fs, each)))
+}
+
+async function makeMissing(fs: FileSystem, folder: string): Promise<void> {
   try {
     await fs.mkdir(folder)
   } catch (error) {
     if (errnoOf(error) === 'EEXIST') return
     if (errnoOf(error) !== 'ENOENT' || dirname(folder) === folder) throw error
-    await makeFolder(fs, dirname(folder))
-    return makeFolder(fs, folder)
+    await makeMissing(fs, dirname(folder))
+    await makeMissing(fs, folder)
   }
-  await fs.syncFolder(dirname(folder))
+}
+
+/** A folder that must not even be read is none that was made here. */
+async function syncOwn(fs: FileSystem, folder: string): Promise<void> {
+  await fs.syncFolder(folder).catch((error: unknown) => {
+    if (errnoOf(error) !== 'EACCES') throw error
+  })
 }
 
 /** Removes drafts that a crash left in `folder`. Only for whoever has the folder for itself. */

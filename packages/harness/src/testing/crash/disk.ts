@@ -85,3 +85,16 @@ export function filesOf(disk: Disk): ReadonlyMap<string, Buffer> {
   visit(rootInode, '/')
   return files
 }
+
+/** The disk with another content in a file, as if it had always been there. */
+export function withFile(disk: Disk, path: string, change: (content: Buffer) => Buffer): Disk {
+  let inode = rootInode
+  for (const name of path.split('/').slice(1)) {
+    const folder = disk.get(inode)
+    inode = (folder?.kind === 'folder' ? folder.entries.get(name) : undefined) ?? 0
+  }
+  const file = disk.get(inode)
+  if (file?.kind !== 'file') throw new RangeError(`there is no file ${path}`)
+  const content = change(file.content)
+  return new Map(disk).set(inode, asSynced({ ...file, content }))
+}

@@ -35,6 +35,8 @@ export type CrashRule =
   | 'idempotent'
   /** Nothing is there that nobody appended, but for what ends an open turn. */
   | 'no invention'
+  /** What the world outside has seen is accounted for: requests that were sent, tools that ran. */
+  | 'witnessed'
   /** What is derived equals a fresh fold of the log. */
   | 'derived'
   /** The session goes on. */
@@ -153,6 +155,10 @@ class Examination {
     if (textOf(first.events.slice(0, raw.length)) !== textOf(raw))
       this.#tell('no invention', 'what is shown does not begin with what is stored', id)
     this.#checkOrder(id, first.events)
+    for (const witness of expected.witnesses) {
+      const text = witness(raw)
+      if (text !== undefined) this.#tell('witnessed', text, id, 1)
+    }
     await this.#checkArtifacts(persistence, id, expected)
     return { id, expected, raw, shown: first.events }
   }
@@ -170,7 +176,7 @@ class Examination {
       this.#tell('no invention', `event ${same} of ${events.length} was never appended so`, id)
   }
 
-  async #goOnWith({ ctx, notices }: StoreProgram, { id, shown }: Found): Promise<number> {
+  async #goOnWith({ ctx, notices }: StoreProgram, { id, shown, expected }: Found): Promise<number> {
     const persistence = ctx.sessionPersistence
     for (const turn of ['first', 'second']) {
       const { events } = await persistence.load(id)
@@ -180,6 +186,8 @@ class Examination {
     this.#checkFolds(session)
     ctx.sessions.enter(session)
     ctx.sessions.announce(session)
+    // What can be seen is not durable yet for that.
+    for (const bytes of expected.artifacts.values()) await session.artifacts.put(bytes, 'image/png')
     session.append('user/message', userFact('after the crash', `after ${session.length}`), {
       surfaceOp: 'append',
     })

@@ -10,11 +10,18 @@ export interface Expected {
   readonly safe: number
   /** Bytes that somebody was told are durable, by their hash. */
   readonly artifacts: ReadonlyMap<string, Uint8Array>
+  /** What the world outside has seen of the session by then. */
+  readonly witnesses: readonly Witness[]
   /** Begun, the session is whole or gone; done, it is gone. */
   readonly removal: 'none' | 'begun' | 'done'
 }
 
+/** Says in one sentence what the log does not account for; undefined = nothing. */
+export type Witness = (stored: readonly SessionEvent[]) => string | undefined
+
 export type Expectations = ReadonlyMap<SessionId, Expected>
+
+const nothing = { events: [], safe: 0, artifacts: new Map(), witnesses: [], removal: 'none' } as const
 
 interface Note {
   readonly moment: number
@@ -53,8 +60,7 @@ export class CrashLedger {
   offer(header: SessionHeader, events: readonly SessionEvent[]): void {
     const known = this.#known(header)
     const first = events[0]?.seq ?? known.events.length
-    const kept = known.removal === 'done' ? [] : known.events.slice(0, first)
-    this.#note({ ...known, events: [...kept, ...events], removal: 'none' })
+    this.#note({ ...known, header, events: [...known.events.slice(0, first), ...events], removal: 'none' })
   }
 
   /** So many events are durable. */
@@ -67,16 +73,20 @@ export class CrashLedger {
     this.#note({ ...known, artifacts: new Map(known.artifacts).set(sha256, bytes) })
   }
 
+  /** Something happened outside that the log must account for. */
+  witness(header: SessionHeader, witness: Witness): void {
+    const known = this.#known(header)
+    this.#note({ ...known, witnesses: [...known.witnesses, witness] })
+  }
+
   remove(id: SessionId, removal: 'begun' | 'done'): void {
     const known = this.#current.get(id)
     if (known === undefined) return
-    const rest = removal === 'done' ? { events: [], safe: 0, artifacts: new Map<string, Uint8Array>() } : {}
-    this.#note({ ...known, ...rest, removal })
+    this.#note({ ...known, ...(removal === 'done' ? nothing : {}), removal })
   }
 
   #known(header: SessionHeader): Expected {
-    const fresh: Expected = { header, events: [], safe: 0, artifacts: new Map(), removal: 'none' }
-    return this.#current.get(header.id) ?? fresh
+    return this.#current.get(header.id) ?? { header, ...nothing }
   }
 
   #note(expected: Expected): void {
