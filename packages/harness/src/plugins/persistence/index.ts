@@ -18,7 +18,7 @@ export type {
   StreamOptions,
 } from '../../core/session/index.ts'
 export { toJsonText } from './json-text.ts'
-export { createLocalProcesses } from './local-processes.ts'
+export { createLocalProcesses } from './local.ts'
 export { mountPersistence } from './mount.ts'
 export type { PersistenceOptions } from './mount.ts'
 export { isProvablyDead } from './processes.ts'

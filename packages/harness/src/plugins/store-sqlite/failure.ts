@@ -1,0 +1,38 @@
+import { PersistenceError } from '../persistence/index.ts'
+import { codeOf, resultCode } from './result-codes.ts'
+
+const reasons: Readonly<Record<number, string>> = {
+  [resultCode.busy]: 'another program keeps the database locked',
+  [resultCode.locked]: 'another program keeps the database locked',
+  [resultCode.readOnly]: 'the database may not be written',
+  [resultCode.ioError]: 'the device failed',
+  [resultCode.corrupt]: 'the database is damaged',
+  [resultCode.full]: 'no space is left on the device',
+  [resultCode.cannotOpen]: 'the database cannot be opened',
+  [resultCode.notADatabase]: 'this is no database',
+}
+
+const systemReasons: Readonly<Record<string, string>> = {
+  EACCES: 'permission is denied',
+  EPERM: 'permission is denied',
+  EROFS: 'the file system is read-only',
+  ENOSPC: 'no space is left on the device',
+  EDQUOT: 'the disk quota is used up',
+  EMFILE: 'too many files are open',
+  ENOTDIR: 'a part of the path is no folder',
+}
+
+/** Errors of the store stay; those of SQLite and the system get a sentence and the place. `doing` begins it. */
+export function storeError(error: unknown, doing: string, path: string): unknown {
+  if (error instanceof PersistenceError) return error
+  const first: unknown = error instanceof AggregateError ? error.errors[0] : error
+  const reason = reasonOf(first)
+  if (reason === undefined) return error
+  return new PersistenceError('STORE_FAILED', `${doing}: ${reason}: ${path}`, { cause: error })
+}
+
+function reasonOf(error: unknown): string | undefined {
+  const { errcode, code, message } = error as { errcode?: number; code?: unknown; message?: string }
+  if (errcode !== undefined) return reasons[codeOf(error) ?? 0] ?? message
+  return typeof code === 'string' ? (systemReasons[code] ?? message) : undefined
+}
