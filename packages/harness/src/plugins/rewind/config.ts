@@ -1,5 +1,5 @@
-import { _default, gte, int, lte, minLength, optional, record, strictObject, string, unknown } from 'zod/mini'
-import { MAX_TIMER_DELAY_MS } from '../../kernel/index.ts'
+import { _default, custom, gte, int, lte, minLength, optional, strictObject, string } from 'zod/mini'
+import { isFields, MAX_TIMER_DELAY_MS } from '../../kernel/index.ts'
 import type { ConfigSchema } from '../../kernel/index.ts'
 
 export interface RewindConfig {
@@ -25,7 +25,8 @@ export function rewindSchema(): ConfigSchema<RewindConfig, CheckedConfig> {
   const count = (value: number) => _default(int().check(gte(1)), value)
   return strictObject({
     home: string().check(minLength(1)),
-    env: optional(record(string(), unknown())),
+    // `process.env` is no plain object.
+    env: optional(custom<NonNullable<RewindConfig['env']>>(isFields)),
     maxFileBytes: count(10 * 1024 * 1024),
     maxFiles: count(50_000),
     maxBytes: count(1024 * 1024 * 1024),
