@@ -1,3 +1,5 @@
+import { unlessAborted } from './unless-aborted.ts'
+
 /** Runs jobs of one key one after another; keys do not wait for each other, and a failure stops nobody behind it. */
 export class KeyedLocks<Key> {
   readonly #tails = new Map<Key, Promise<void>>()
@@ -6,7 +8,7 @@ export class KeyedLocks<Key> {
   run<T>(key: Key, job: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     const before = this.#tails.get(key)
     const result =
-      before === undefined ? begin(job, signal) : wait(before, signal).then(() => begin(job, signal))
+      before === undefined ? begin(job, signal) : unlessAborted(before, signal).then(() => begin(job, signal))
     const tail = settle(before, result).then(() => {
       if (this.#tails.get(key) === tail) this.#tails.delete(key)
     })
@@ -29,13 +31,4 @@ async function begin<T>(job: () => Promise<T>, signal: AbortSignal | undefined):
 async function settle(before: Promise<void> | undefined, result: Promise<unknown>): Promise<void> {
   if (before !== undefined) await before
   await result.catch(() => undefined)
-}
-
-function wait(promise: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
-  if (signal === undefined) return promise
-  if (signal.aborted) return Promise.reject(signal.reason as Error)
-  const { promise: aborted, reject } = Promise.withResolvers<never>()
-  const abort = (): void => reject(signal.reason as Error)
-  signal.addEventListener('abort', abort, { once: true })
-  return Promise.race([promise, aborted]).finally(() => signal.removeEventListener('abort', abort))
 }

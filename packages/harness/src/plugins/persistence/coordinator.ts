@@ -1,5 +1,5 @@
 import type { SessionEvent, SessionHeader, SessionId } from '@dsh/protocol'
-import { adopt, KeyedLocks, messageOf } from '../../kernel/index.ts'
+import { adopt, KeyedLocks, messageOf, unlessAborted } from '../../kernel/index.ts'
 import type { RepairResult, Session, SessionStore, StoredContent } from '../../core/session/index.ts'
 import { PersistenceError } from './errors.ts'
 import type { LogWriter, Medium, ResumeOptions } from './medium.ts'
@@ -111,6 +111,9 @@ export class Coordinator {
         'SESSION_LIVE',
         `session "${id}" is live as another object, or not stored yet`,
       )
+    const claimed = this.#claimed.get(id)
+    if (claimed !== undefined && claimed.cwd !== session.header.cwd)
+      throw new PersistenceError('SESSION_EXISTS', `session "${id}" was created for another folder`)
     this.#reserved.delete(id)
     this.#claimed.delete(id)
     this.#prepared.drop(id)
@@ -195,18 +198,14 @@ export class Coordinator {
   }
 
   /** The live or reserved session of an id, once one that ends has ended. */
-  async liveSession(id: SessionId): Promise<Session | undefined> {
-    const track = this.#tracks.get(id)
-    if (track?.retirement !== undefined) {
-      await track.retirement.catch(() => undefined)
-      return this.#tracks.get(id)?.session ?? this.#reserved.get(id)?.session
-    }
-    return track?.session ?? this.#reserved.get(id)?.session
+  async liveSession(id: SessionId, signal?: AbortSignal): Promise<Session | undefined> {
+    return (await this.trackedSession(id, signal)) ?? this.#reserved.get(id)?.session
   }
 
   /** The session of an id that is live here, once one that ends has ended. */
-  async trackedSession(id: SessionId): Promise<Session | undefined> {
-    await this.#tracks.get(id)?.retirement?.catch(() => undefined)
+  async trackedSession(id: SessionId, signal?: AbortSignal): Promise<Session | undefined> {
+    const retirement = this.#tracks.get(id)?.retirement?.catch(() => undefined)
+    if (retirement !== undefined) await unlessAborted(retirement, signal)
     return this.#tracks.get(id)?.session
   }
 
@@ -224,7 +223,7 @@ export class Coordinator {
 
   /** Runs what changes a stored log that nobody here has open. */
   async #withFree<T>(id: SessionId, job: () => Promise<T>): Promise<T> {
-    await this.#settleRetirement(id)
+    if (this.#tracks.has(id)) await this.#settleRetirement(id)
     return this.#locks.run(id, async () => {
       this.#assertFree(id)
       this.#prepared.drop(id)
@@ -237,7 +236,8 @@ export class Coordinator {
   }
 
   async reserve(id: SessionId, options: ResumeOptions): Promise<Opened> {
-    await this.#settleRetirement(id)
+    // In this very job where nothing has to be waited for: who asks first comes first.
+    if (this.#tracks.has(id)) await unlessAborted(this.#settleRetirement(id), options.signal)
     return this.#locks.run(
       id,
       async () => {

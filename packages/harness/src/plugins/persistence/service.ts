@@ -63,7 +63,7 @@ export class Persistence extends Service implements SessionPersistence {
   }
 
   async load(id: SessionId, signal?: AbortSignal): Promise<StoredSession> {
-    const live = await this.coordinator.liveSession(id)
+    const live = await this.coordinator.liveSession(id, signal)
     if (live !== undefined) return this.loadLive(live)
     const { reservation } = await this.coordinator.reserve(id, { signal })
     const { session, length } = reservation
@@ -72,7 +72,7 @@ export class Persistence extends Service implements SessionPersistence {
   }
 
   async inspect(id: SessionId, signal?: AbortSignal): Promise<StoredSession> {
-    const live = await this.coordinator.liveSession(id)
+    const live = await this.coordinator.liveSession(id, signal)
     if (live !== undefined) return { header: live.header, events: live.events }
     const log = await readSteadily(this.coordinator.medium, id, { signal })
     if (log === undefined) throw notStored(id)
@@ -90,7 +90,7 @@ export class Persistence extends Service implements SessionPersistence {
 
   async readFrom(id: SessionId, fromSeq: number, signal?: AbortSignal): Promise<StoredSession> {
     assertSeq(fromSeq)
-    const live = await this.coordinator.liveSession(id)
+    const live = await this.coordinator.liveSession(id, signal)
     if (live !== undefined) return { header: live.header, events: [...live.since(fromSeq)] }
     const log = await readSteadily(this.coordinator.medium, id, { fromSeq, signal })
     if (log === undefined) throw notStored(id)
@@ -105,7 +105,7 @@ export class Persistence extends Service implements SessionPersistence {
 
   async *stream(id: SessionId, options: StreamOptions = {}): AsyncGenerator<StoredBatch> {
     assertSeq(options.fromSeq ?? 0)
-    const live = await this.coordinator.liveSession(id)
+    const live = await this.coordinator.liveSession(id, options.signal)
     yield* live === undefined ? this.storedBatches(id, options) : liveBatches(live, options)
   }
 
@@ -134,7 +134,7 @@ export class Persistence extends Service implements SessionPersistence {
 
   async verify(id: SessionId, signal?: AbortSignal): Promise<MediumReport> {
     const { coordinator } = this
-    const live = await coordinator.liveSession(id)
+    const live = await coordinator.liveSession(id, signal)
     if (live !== undefined) await coordinator.flush(live)
     return offered(coordinator.medium.verify, coordinator.medium)(id, signal)
   }

@@ -36,6 +36,8 @@ interface ManualTimers extends Timers {
   expire(): void
   /** Lets everybody look who looks from time to time. */
   look(): void
+  /** Lets the store clear up. */
+  sweep(): void
 }
 
 export async function startProgram(place: Pick<StorePlace, 'open'>): Promise<StoreProgram> {
@@ -67,6 +69,7 @@ export async function startProgram(place: Pick<StorePlace, 'open'>): Promise<Sto
 
 const windowMs = 200
 const lookMs = 500
+const sweepMs = 1000
 
 function manualTimers(): ManualTimers {
   const waiting = new Map<() => void, number>()
@@ -83,6 +86,7 @@ function manualTimers(): ManualTimers {
     clear: timer => void waiting.delete(timer as () => void),
     expire: () => fire(windowMs),
     look: () => fire(lookMs),
+    sweep: () => fire(sweepMs),
   }
 }
 
