@@ -1,6 +1,6 @@
-import { setImmediate } from 'node:timers/promises'
 import type { Context } from '@dsh/harness/kernel'
 import type { JsonValue } from '@dsh/protocol'
+import { askPerson } from '../person.ts'
 import { inert } from '../text.ts'
 import type { Io } from '../io.ts'
 
@@ -13,48 +13,19 @@ export interface Question {
 
 export type Reply = { readonly allow: true } | { readonly allow: false; readonly reason?: string }
 
-/** Whether there is somebody to ask. */
-export function canAsk(io: Io): boolean {
-  return io.stdin.isTTY === true && io.err.isTerminal
-}
-
 /** Lets the person at the terminal decide, one question after the other, also where several agents ask at once. */
 export function answerAsks(ctx: Context, io: Io): void {
   let last: Promise<unknown> = Promise.resolve()
   ctx.on('approval/request', async question => {
-    const turn = last.then(() => askPerson(question, io, question.signal))
+    const text = questionText(question)
+    const { signal } = question
+    const turn = last.then(() => askPerson({ text, again: '  y or n: ', parse: parseReply, signal }, io))
     last = turn.catch(() => {})
     const reply = await turn
-    if (reply.allow) return { outcome: 'allowed-once' }
-    return { outcome: 'rejected', ...(reply.reason === undefined ? {} : { reason: reply.reason }) }
+    if (reply?.allow === true) return { outcome: 'allowed-once' }
+    // The end of the input is a no.
+    return { outcome: 'rejected', ...(reply?.reason === undefined ? {} : { reason: reply.reason }) }
   })
-}
-
-/** Asks the person at the terminal, again until the answer is one. The end of the input is a no. */
-async function askPerson(question: Question, io: Io, signal: AbortSignal): Promise<Reply> {
-  const { createInterface } = await import('node:readline')
-  await dropTypedAhead(io.stdin)
-  const lines = createInterface({ input: io.stdin, terminal: false, signal })
-  io.err.write(questionText(question))
-  try {
-    for await (const line of lines) {
-      const reply = parseReply(line)
-      if (reply !== undefined) return reply
-      io.err.write('  y or n: ')
-    }
-    return { allow: false }
-  } finally {
-    lines.close()
-    io.stdin.pause()
-  }
-}
-
-/** Lines that were typed before the question stood there answer something else. One turn of the loop reads them all. */
-async function dropTypedAhead(input: Io['stdin']): Promise<void> {
-  input.resume()
-  await setImmediate()
-  await setImmediate()
-  input.pause()
 }
 
 /** The whole command or the whole arguments: nothing is approved unseen. */

@@ -1,0 +1,110 @@
+import { open } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { exportLines, Redaction } from '@dsh/harness/plugins/session-export'
+import type { StoredSession } from '@dsh/harness/session'
+import type { JsonValue } from '@dsh/protocol'
+import { CliError, exitCode, quoted, usageError } from '../../errors.ts'
+import { findSession } from '../../sessions.ts'
+import type { CommandBody } from '../../command.ts'
+import type { Io } from '../../io.ts'
+import { tellState, withReader } from './reader.ts'
+
+const formats = ['md', 'html', 'jsonl'] as const
+type Format = (typeof formats)[number]
+
+export const exportSession: CommandBody = ({ values, words: [word = ''] }, io) =>
+  withReader(io, async ({ sessions }) => {
+    const format = formatOf(values.format, values.output)
+    const { id } = await findSession(sessions, word)
+    const stored = await sessions.inspect(id)
+    tellState(stored, io.err)
+    const redaction = values.full === true ? undefined : new Redaction(ownSecrets(io))
+    const view = await sessions.view(id)
+    const artifact = (sha256: string): Promise<Uint8Array | undefined> => view.artifacts.get(sha256)
+    const lines =
+      format === 'jsonl'
+        ? exportLines({ ...stored, artifact }, redaction)
+        : [await documentText(stored, format, redaction)]
+    await write(lines, values.output, io)
+    tellRedaction(redaction, io)
+    return 0
+  })
+
+function formatOf(asked: string | boolean | undefined, file: string | boolean | undefined): Format {
+  const ending = typeof file === 'string' ? /\.(md|html|jsonl)$/.exec(file)?.[1] : undefined
+  const name = asked ?? ending ?? 'md'
+  const format = formats.find(each => each === name)
+  if (format !== undefined) return format
+  throw usageError(
+    'UNKNOWN_FORMAT',
+    `sessions are exported as md, html or jsonl, not as "${String(name)}"`,
+    'dsh session export --help',
+  )
+}
+
+/** Values of the environment that its names call secret, and the home folder. */
+function ownSecrets({ env }: Io): { readonly secrets: readonly string[]; readonly home: string } {
+  const secrets = Object.entries(env).flatMap(([name, value]) =>
+    value !== undefined && /KEY|TOKEN|SECRET|PASS|CREDENTIAL/i.test(name) ? [value] : [],
+  )
+  return { secrets, home: homedir() }
+}
+
+async function documentText(
+  { header, events }: StoredSession,
+  format: 'md' | 'html',
+  redaction: Redaction | undefined,
+): Promise<string> {
+  const clean = <T>(value: T): T =>
+    redaction === undefined ? value : (redaction.value(value as JsonValue) as T)
+  const { documentOf } = await import('../../export/document.ts')
+  const document = documentOf({ header: clean(header), events: clean(events) })
+  if (format === 'md') return (await import('../../export/markdown.ts')).markdownOf(document)
+  return (await import('../../export/html.ts')).htmlOf(document)
+}
+
+async function write(
+  lines: Iterable<string> | AsyncIterable<string>,
+  file: string | boolean | undefined,
+  io: Io,
+): Promise<void> {
+  if (typeof file !== 'string') {
+    for await (const line of lines) {
+      io.out.write(line)
+      await io.out.flush()
+      if (io.out.failure !== undefined) return
+    }
+    return
+  }
+  // 'wx' never replaces what somebody has there.
+  const handle = await open(file, 'wx', 0o600).catch((cause: unknown) => {
+    throw unwritable(file, cause)
+  })
+  try {
+    for await (const line of lines) await handle.write(line)
+  } finally {
+    await handle.close()
+  }
+  io.err.line(`written to ${file}`)
+}
+
+function unwritable(file: string, cause: unknown): CliError {
+  const { code } = cause as NodeJS.ErrnoException
+  const why = code === 'EEXIST' ? 'is there already' : `cannot be written (${code ?? String(cause)})`
+  return new CliError('OUTPUT_FILE', `"${file}" ${why}`, {
+    cause,
+    exitCode: exitCode.usage,
+    fix: code === 'EEXIST' ? `rm ${quoted(file)}` : `dsh session export ID -o ${quoted('/tmp/session.md')}`,
+  })
+}
+
+function tellRedaction(redaction: Redaction | undefined, io: Io): void {
+  if (redaction === undefined) {
+    io.err.line('nothing was taken out: look before you give it away')
+    return
+  }
+  const counts = [...redaction.counts].map(([kind, count]) => `${count} × ${kind}`)
+  const what =
+    counts.length === 0 ? 'nothing that looks like a secret was found' : `taken out: ${counts.join(', ')}`
+  io.err.line(`${what}; look before you give it away`)
+}

@@ -1,0 +1,27 @@
+import type { SessionRow } from '@dsh/harness/session'
+import { CliError, exitCode, usageError } from '../../errors.ts'
+import { isConfirmed } from '../../person.ts'
+import { findSession } from '../../sessions.ts'
+import type { CommandBody } from '../../command.ts'
+import { withReader } from './reader.ts'
+
+export const rm: CommandBody = ({ values, words }, io) =>
+  withReader(io, async ({ sessions }) => {
+    if (words.length === 0) throw usageError('MISSING_WORD', 'dsh session rm needs ID', 'dsh session rm ID')
+    const rows: SessionRow[] = []
+    for (const word of new Set(words)) rows.push(await findSession(sessions, word))
+    if (values.yes !== true && !(await isConfirmed(questionOf(rows), io)))
+      throw new CliError('NOT_REMOVED', 'nothing was removed', {
+        exitCode: exitCode.denied,
+        fix: `dsh session rm ${words.join(' ')} --yes`,
+      })
+    for (const { id } of rows) {
+      await sessions.remove(id)
+      io.err.line(`session ${id} is removed`)
+    }
+    return 0
+  })
+
+function questionOf(rows: readonly SessionRow[]): string {
+  return `? remove ${rows.map(({ id }) => id).join(', ')} for good`
+}
