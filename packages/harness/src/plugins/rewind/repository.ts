@@ -19,13 +19,17 @@ export interface TreeFile {
 }
 
 /** What a state has besides its files; kept in it as `facts.json`. Paths as people see them. */
-export interface TreeFacts {
-  /** Folders without anything in them. */
-  readonly empty: readonly string[]
+export interface TreeFacts extends TreeLists {
   /** Permission bits of plain and of executable files. */
   readonly modes: readonly [plain: number, executable: number]
   /** Files with other permission bits. */
   readonly odd: Readonly<Record<string, number>>
+}
+
+/** What stands beside the files in a workspace. */
+export interface TreeLists {
+  /** Folders without anything in them. */
+  readonly empty: readonly string[]
   readonly tooLarge: readonly string[]
   readonly unreadable: readonly string[]
   readonly special: readonly string[]
@@ -136,6 +140,13 @@ export class Repository {
     return blobsIn(output, oids)
   }
 
+  async has(commit: string): Promise<boolean> {
+    return await this.git.run(['cat-file', '-e', `${commit}^{commit}`]).then(
+      () => true,
+      () => false,
+    )
+  }
+
   async setRef(ref: string, commit: string): Promise<void> {
     await this.#ofPoint(commit, ['update-ref', ref, commit])
   }
@@ -144,11 +155,7 @@ export class Repository {
     try {
       return await this.git.run(args)
     } catch (cause) {
-      const isThere = await this.git.run(['cat-file', '-e', `${commit}^{commit}`]).then(
-        () => true,
-        () => false,
-      )
-      if (isThere) throw cause
+      if (await this.has(commit)) throw cause
       const message = `restore point ${commit.slice(0, 12)} is no longer kept: ${messageOf(cause)}`
       throw new RewindError('REWIND_POINT_GONE', message, { cause })
     }

@@ -1,0 +1,289 @@
+import { realpath } from 'node:fs/promises'
+import { Buffer } from 'node:buffer'
+import { setImmediate } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
+import type { CheckedConfig } from './config.ts'
+import { RewindError } from './errors.ts'
+import { makeCommit, readContent } from './import.ts'
+import type { FileContent, TreeEdit } from './import.ts'
+import { shownPath } from './paths.ts'
+import type { RawPath } from './paths.ts'
+import { Repository, repositoryFolder } from './repository.ts'
+import type { TreeFacts, TreeLists } from './repository.ts'
+import { readStatIndex, writeStatIndex } from './stat-index.ts'
+import type { Base, Known } from './stat-index.ts'
+import { isFresh, isSameLook, lookAt, lookOf, sliceMs, walk } from './walk.ts'
+import type { Look, RulesCache, Walked } from './walk.ts'
+
+export interface TakeOptions {
+  /** Points to the state afterwards. */
+  readonly ref: string
+  /** The state that comes before it in the same session. */
+  readonly parent?: string | undefined
+  readonly message: string
+  readonly signal?: AbortSignal | undefined
+}
+
+/** A state that is kept. */
+export interface Taken {
+  readonly commit: string
+  readonly facts: TreeFacts
+  readonly ignored: number
+}
+
+/** The workspace of sessions, whose states are kept as they ask for it, one after another. */
+export class Workspace {
+  readonly root: string
+  readonly repository: Repository
+  readonly #raw: RawPath
+  readonly #config: CheckedConfig
+  readonly #without: ReadonlySet<RawPath>
+  readonly #rules: RulesCache = new Map()
+  /** What each ref points to, as far as this program set it. */
+  readonly #refs = new Map<string, string>()
+  #base: Base | undefined
+  #isIndexStale = false
+  #queue: Promise<unknown> = Promise.resolve()
+
+  private constructor(root: string, repository: Repository, config: CheckedConfig, home: string) {
+    this.root = root
+    this.repository = repository
+    this.#raw = rawOf(root)
+    this.#config = config
+    this.#without = new Set([rawOf(home)])
+  }
+
+  /** Makes the private repository where there is none. Rejects where that cannot be. */
+  static async open(folder: string, config: CheckedConfig, path: string): Promise<Workspace> {
+    const root = await realpath(folder).catch((cause: unknown) => {
+      throw new RewindError('REWIND_FOLDER_GONE', `the folder "${folder}" is not there`, { cause })
+    })
+    const around = { path, timeLimitMs: config.maxMs }
+    const repository = await Repository.open(repositoryFolder(config.home, root), root, around)
+    const workspace = new Workspace(root, repository, config, await realpath(config.home))
+    workspace.#base = await readStatIndex(repository.folder)
+    return workspace
+  }
+
+  /** Keeps the files as they are now. Costs no process where nothing changed since the last time. */
+  take(options: TakeOptions): Promise<Taken> {
+    const limit = AbortSignal.timeout(this.#config.maxMs)
+    const signal = options.signal === undefined ? limit : AbortSignal.any([limit, options.signal])
+    const taken = this.#queue
+      .then(() => this.#take({ ...options, signal }))
+      .catch((error: unknown) => {
+        throw limit.aborted ? tooSlow(this.root, this.#config.maxMs, error) : error
+      })
+    this.#queue = taken.catch(() => undefined)
+    return taken
+  }
+
+  /** Writes down how the files looked, so that the next program need not read them. */
+  async rest(): Promise<void> {
+    await this.#queue
+    if (!this.#isIndexStale || this.#base === undefined) return
+    this.#isIndexStale = false
+    await writeStatIndex(this.repository.folder, this.#base).catch(() => {})
+  }
+
+  async #take(options: TakeOptions & { readonly signal: AbortSignal }): Promise<Taken> {
+    const { signal, parent } = options
+    signal.throwIfAborted()
+    const walked = await this.#walk(signal)
+    try {
+      return await this.#keep(walked, options)
+    } catch (error) {
+      if (signal.aborted) throw error
+      // What the index or the session builds on may have been removed: then everything is read again, once.
+      this.#base = undefined
+      const isThere = parent !== undefined && (await this.repository.has(parent))
+      return await this.#keep(walked, { ...options, parent: isThere ? parent : undefined })
+    }
+  }
+
+  async #walk(signal: AbortSignal): Promise<Walked> {
+    const { maxFileBytes, maxFiles, maxBytes } = this.#config
+    const walked = await walk(this.#raw, {
+      maxFileBytes,
+      maxFiles,
+      maxBytes,
+      without: this.#without,
+      rules: this.#rules,
+      signal,
+    })
+    this.#keepTracked(walked)
+    const { files, bytes } = walked
+    if (files.size > maxFiles)
+      throw new RewindError('REWIND_OFF', `"${this.root}" has more than ${maxFiles} files`)
+    if (bytes > maxBytes)
+      throw new RewindError('REWIND_OFF', `the files of "${this.root}" have more than ${maxBytes} bytes`)
+    return walked
+  }
+
+  /** What a state holds stays in the next ones, also where a rule says now that it is ignored. */
+  #keepTracked({ files, tooLarge }: Walked): void {
+    const large = new Set(tooLarge)
+    for (const path of this.#base?.known.keys() ?? []) {
+      if (files.has(path) || large.has(path)) continue
+      const stats = lookAt(this.#raw, path)
+      if (stats === undefined || !(stats.isFile() || stats.isSymbolicLink())) continue
+      if (stats.size <= this.#config.maxFileBytes) files.set(path, lookOf(stats))
+      else tooLarge.push(path)
+    }
+  }
+
+  async #keep(walked: Walked, options: TakeOptions & { readonly signal: AbortSignal }): Promise<Taken> {
+    const base = this.#base
+    const draft = new Draft(walked, base, path => this.#read(path, walked))
+    const edits = draft.edits()
+    const first = await edits.next()
+    const { ref, parent, message, signal } = options
+    const { ignored } = walked
+    if (first.done === true && base !== undefined && draft.hasFactsOf(base)) {
+      this.#base = { ...base, known: draft.known }
+      await this.#point(ref, base.commit)
+      return { commit: base.commit, facts: base.facts, ignored }
+    }
+    const made = await makeCommit(this.repository.git, {
+      baseTree: base?.tree,
+      parent,
+      ref,
+      message,
+      edits: chain(first, edits),
+      facts: () => JSON.stringify(draft.facts()),
+      signal,
+    })
+    const facts = draft.facts()
+    this.#refs.set(ref, made.commit)
+    this.#isIndexStale = true
+    this.#base = { ...made, facts, known: draft.known }
+    return { commit: made.commit, facts, ignored }
+  }
+
+  async #point(ref: string, commit: string): Promise<void> {
+    if (this.#refs.get(ref) === commit) return
+    await this.repository.setRef(ref, commit)
+    this.#refs.set(ref, commit)
+  }
+
+  #read(path: RawPath, walked: Walked): FileContent | undefined {
+    const seen = walked.files.get(path)
+    if (seen === undefined) return undefined
+    const content = readContent(this.#raw, path, { seen, maxBytes: this.#config.maxFileBytes })
+    if (typeof content !== 'string') return content
+    walked.files.delete(path)
+    if (content === 'unreadable') walked.unreadable.push(path)
+    if (content === 'too-large') walked.tooLarge.push(path)
+    if (content === 'special') walked.special.push(path)
+    return undefined
+  }
+}
+
+/** The next state while it is made of the last one and a walk. */
+class Draft {
+  readonly known = new Map<RawPath, Known>()
+  readonly #walked: Walked
+  readonly #base: Base | undefined
+  readonly #read: (path: RawPath) => FileContent | undefined
+  #haveModesChanged = false
+
+  constructor(walked: Walked, base: Base | undefined, read: (path: RawPath) => FileContent | undefined) {
+    this.#walked = walked
+    this.#base = base
+    this.#read = read
+  }
+
+  /** What the files need; a file that only looks different gives nothing. Fills `known` on the way. */
+  async *edits(): AsyncGenerator<TreeEdit, void> {
+    for (const path of this.#base?.known.keys() ?? []) if (!this.#walked.files.has(path)) yield { path }
+    let since = performance.now()
+    for (const [path, look] of this.#walked.files) {
+      const edit = this.#editOf(path, look)
+      if (edit !== undefined) yield edit
+      if (performance.now() - since < sliceMs) continue
+      await setImmediate()
+      since = performance.now()
+    }
+  }
+
+  #editOf(path: RawPath, look: Look): TreeEdit | undefined {
+    const last = this.#base?.known.get(path)
+    if (last !== undefined && !last.fresh && isSameLook(last.look, look)) {
+      this.known.set(path, last)
+      return undefined
+    }
+    const content = this.#read(path)
+    if (content === undefined) return last === undefined ? undefined : { path }
+    const { kind, oid, look: read } = content
+    this.known.set(path, { look: read, kind, oid, fresh: isFresh(read) })
+    this.#haveModesChanged ||= last === undefined || bitsOf(last.look) !== bitsOf(read)
+    return last?.oid === oid && last.kind === kind ? undefined : { path, content }
+  }
+
+  /** Only when all edits are through, and there were none. */
+  hasFactsOf({ facts }: Base): boolean {
+    return !this.#haveModesChanged && isDeepStrictEqual(listsOf(this.#walked), pickLists(facts))
+  }
+
+  /** Only when all edits are through. */
+  facts(): TreeFacts {
+    return { ...listsOf(this.#walked), ...modesOf(this.known) }
+  }
+}
+
+function listsOf({ empty, tooLarge, unreadable, special, exclude }: Walked): TreeLists {
+  return {
+    empty: shownPaths(empty),
+    tooLarge: shownPaths(tooLarge),
+    unreadable: shownPaths(unreadable),
+    special: shownPaths(special),
+    exclude,
+  }
+}
+
+function pickLists({ empty, tooLarge, unreadable, special, exclude }: TreeFacts): TreeLists {
+  return { empty, tooLarge, unreadable, special, exclude }
+}
+
+function modesOf(known: ReadonlyMap<RawPath, Known>): Pick<TreeFacts, 'modes' | 'odd'> {
+  const files = [...known].filter(([, { kind }]) => kind !== '120000')
+  const usual = (kind: Known['kind']): number =>
+    mostFrequent(files.flatMap(([, file]) => (file.kind === kind ? [bitsOf(file.look)] : [])))
+  const plain = usual('100644') || 0o644
+  const executable = usual('100755') || 0o755
+  const odd = files.filter(([, file]) => bitsOf(file.look) !== (file.kind === '100755' ? executable : plain))
+  return {
+    modes: [plain, executable],
+    odd: Object.fromEntries(odd.map(([path, { look }]) => [shownPath(path), bitsOf(look)])),
+  }
+}
+
+function bitsOf({ mode }: Look): number {
+  return mode & 0o7777
+}
+
+function shownPaths(paths: readonly RawPath[]): string[] {
+  return [...new Set(paths)].toSorted().map(shownPath)
+}
+
+function mostFrequent(values: readonly number[]): number {
+  const counts = new Map<number, number>()
+  for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1)
+  let best = 0
+  for (const [value, count] of counts) if (count > (counts.get(best) ?? 0)) best = value
+  return best
+}
+
+async function* chain<T>(first: IteratorResult<T, void>, rest: AsyncIterable<T>): AsyncIterable<T> {
+  if (first.done === true) return
+  yield first.value
+  yield* rest
+}
+
+function rawOf(path: string): RawPath {
+  return Buffer.from(path, 'utf8').toString('latin1')
+}
+
+function tooSlow(root: string, ms: number, cause: unknown): RewindError {
+  return new RewindError('REWIND_OFF', `a restore point of "${root}" took longer than ${ms} ms`, { cause })
+}
