@@ -51,7 +51,7 @@ export class Recovery extends Service {
  */
 export const recovery: PluginObject = {
   name: 'recovery',
-  inject: ['agents'],
+  inject: { required: ['agents'], optional: ['fs'] },
   apply(ctx) {
     const service = new Recovery(ctx)
     const resumed = new WeakSet<Agent>()
