@@ -1,8 +1,11 @@
 import type { Context, PluginObject } from '../../kernel/index.ts'
 import { rewindSchema } from './config.ts'
 import type { CheckedConfig, RewindConfig } from './config.ts'
+import { hookUp } from './hooks.ts'
+import { Keeper } from './keeper.ts'
 import { LocalRewind } from './local.ts'
 import { rewindEvents } from './log.ts'
+import { Workspaces } from './workspaces.ts'
 
 export * from './errors.ts'
 export * from './events.ts'
@@ -18,12 +21,14 @@ export type { RewindConfig } from './config.ts'
  */
 export const rewind: PluginObject<RewindConfig, CheckedConfig> = {
   name: 'rewind',
-  inject: ['sessions'],
+  inject: ['sessions', 'tools'],
   get Config() {
     return rewindSchema()
   },
   apply(ctx: Context, config) {
     for (const definition of rewindEvents) ctx.sessions.registerEventType(definition)
+    const workspaces = new Workspaces(config, notice => ctx.emit('rewind/notice', notice))
+    hookUp(ctx, new Keeper(workspaces, error => ctx.fiber.report(error, 'restore/point')))
     ctx.provide('rewind', new LocalRewind(config))
   },
 }

@@ -4,7 +4,7 @@ import type { CheckedConfig } from './config.ts'
 import { RewindError } from './errors.ts'
 import { rawPath, shownPath } from './paths.ts'
 import { pointAt, rowsOf } from './points.ts'
-import { Repository, repositoryFolder } from './repository.ts'
+import type { Repository } from './repository.ts'
 import type { PointFile, RestorePoint, Rewind, RewindRow } from './service.ts'
 
 /** `ctx.rewind` over private git repositories below the home folder. */
@@ -50,9 +50,11 @@ export class LocalRewind implements Rewind {
   }
 
   async #repositoryOf({ workspace }: RestorePoint): Promise<Repository> {
+    const { Repository, repositoryFolder } = await import('./repository.ts')
+    const { surroundings } = await import('./env.ts')
     const real = await realpath(workspace).catch(() => workspace)
-    const around = { path: (this.#config.env ?? process.env)['PATH'] ?? '', timeLimitMs: this.#config.maxMs }
-    const found = await Repository.find(repositoryFolder(this.#config.home, real), around)
+    const folder = repositoryFolder(this.#config.home, real)
+    const found = await Repository.find(folder, surroundings(this.#config))
     if (found !== undefined) return found
     throw new RewindError('REWIND_OFF', `no restore points are kept of "${workspace}"`)
   }

@@ -8,6 +8,7 @@ import { makeCommit, readContent } from './import.ts'
 import type { FileContent, TreeEdit } from './import.ts'
 import { shownPath } from './paths.ts'
 import type { RawPath } from './paths.ts'
+import { surroundings } from './env.ts'
 import { Repository, repositoryFolder } from './repository.ts'
 import type { TreeFacts, TreeLists } from './repository.ts'
 import { readStatIndex, writeStatIndex } from './stat-index.ts'
@@ -54,12 +55,11 @@ export class Workspace {
   }
 
   /** Makes the private repository where there is none. Rejects where that cannot be. */
-  static async open(folder: string, config: CheckedConfig, path: string): Promise<Workspace> {
+  static async open(folder: string, config: CheckedConfig): Promise<Workspace> {
     const root = await realpath(folder).catch((cause: unknown) => {
       throw new RewindError('REWIND_FOLDER_GONE', `the folder "${folder}" is not there`, { cause })
     })
-    const around = { path, timeLimitMs: config.maxMs }
-    const repository = await Repository.open(repositoryFolder(config.home, root), root, around)
+    const repository = await Repository.open(repositoryFolder(config.home, root), root, surroundings(config))
     const workspace = new Workspace(root, repository, config, await realpath(config.home))
     workspace.#base = await readStatIndex(repository.folder)
     return workspace

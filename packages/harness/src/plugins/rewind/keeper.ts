@@ -1,0 +1,179 @@
+import { createHash } from 'node:crypto'
+import type { CallId, SessionEventMap, SessionId } from '@dsh/protocol'
+import { turnCursor } from '../../core/session/index.ts'
+import type { Session } from '../../core/session/index.ts'
+import type { SkippedPaths } from './events.ts'
+import { shownPath } from './paths.ts'
+import { lastPoint } from './points.ts'
+import type { TreeFacts } from './repository.ts'
+import type { Workspace } from './workspace.ts'
+import type { Workspaces } from './workspaces.ts'
+
+/** What is known of one session while it lives here. */
+interface Watched {
+  /** The turn whose beginning has a point, or gets one. */
+  turn: number
+  /** The first call since the last point that may have changed files. */
+  dirty: { readonly turn: number; readonly step: number; readonly callId: CallId } | undefined
+  /** What is being taken; settles when all of it is, and never rejects. */
+  running: Promise<void> | undefined
+}
+
+interface Order {
+  readonly turn: number
+  readonly step?: number
+  readonly callId?: CallId
+  readonly after: number
+}
+
+const namedChanges = 50
+const namedSkipped = 20
+
+/**
+ * Takes the points of living sessions: when a turn begins, and after each step that may have changed files.
+ *
+ * A point is begun only once the next request is out, and whatever may change files waits until it is taken.
+ */
+export class Keeper {
+  readonly #workspaces: Workspaces
+  readonly #report: (error: unknown) => void
+  readonly #watched = new WeakMap<Session, Watched>()
+  readonly #running = new Set<Promise<void>>()
+
+  constructor(workspaces: Workspaces, report: (error: unknown) => void) {
+    this.#workspaces = workspaces
+    this.#report = report
+  }
+
+  /** Begins what is due. */
+  begin(session: Session): void {
+    const { openTurn } = session.fold(turnCursor)
+    const watched = this.#of(session)
+    this.#beginStep(session, watched)
+    if (openTurn === undefined || watched.turn === openTurn) return
+    watched.turn = openTurn
+    const after = session.last('turn/start')?.seq ?? 0
+    this.#run(session, watched, { turn: openTurn, after })
+  }
+
+  /** Resolves when all that is due has been taken; a call that may change files runs then. */
+  async beforeChange(session: Session, callId: CallId): Promise<void> {
+    this.begin(session)
+    const watched = this.#of(session)
+    if (watched.running !== undefined) await watched.running
+    const { openTurn: turn, openStep: step } = session.fold(turnCursor)
+    if (turn !== undefined && step !== undefined) watched.dirty ??= { turn, step, callId }
+  }
+
+  /** Takes what is due, and waits for it. */
+  async settle(session: Session): Promise<void> {
+    const watched = this.#watched.get(session)
+    if (watched === undefined) return
+    this.#beginStep(session, watched)
+    if (watched.running !== undefined) await watched.running
+  }
+
+  /** Settles, and writes down what the next program can use. */
+  async rest(session: Session): Promise<void> {
+    await this.settle(session)
+    const { cwd } = session.header
+    if (cwd === undefined || !this.#watched.has(session)) return
+    await (await this.#workspaces.get(cwd))?.rest()
+  }
+
+  /** Resolves when nothing is being taken any more. */
+  async close(): Promise<void> {
+    await Promise.all(this.#running)
+  }
+
+  #of(session: Session): Watched {
+    const known = this.#watched.get(session)
+    if (known !== undefined) return known
+    const watched = { turn: 0, dirty: undefined, running: undefined }
+    this.#watched.set(session, watched)
+    return watched
+  }
+
+  /** Not while the step itself is open: its calls may still change files. */
+  #beginStep(session: Session, watched: Watched): void {
+    const { dirty } = watched
+    const { openTurn, openStep } = session.fold(turnCursor)
+    if (dirty === undefined || (openTurn === dirty.turn && openStep === dirty.step)) return
+    watched.dirty = undefined
+    const after = session.last('step/end')?.seq ?? session.length - 1
+    this.#run(session, watched, { ...dirty, after })
+  }
+
+  #run(session: Session, watched: Watched, order: Order): void {
+    const before = watched.running
+    const running = this.#take(session, order, before).catch(this.#report)
+    watched.running = running
+    this.#running.add(running)
+    void running.then(() => {
+      this.#running.delete(running)
+      if (watched.running === running) watched.running = undefined
+    })
+  }
+
+  async #take(session: Session, order: Order, before: Promise<void> | undefined): Promise<void> {
+    await before
+    const { cwd } = session.header
+    const workspace = cwd === undefined ? undefined : await this.#workspaces.get(cwd)
+    if (cwd === undefined || workspace === undefined) return
+    const data = await pointOf(session, order, workspace).catch((error: unknown) => {
+      this.#workspaces.switchOff(cwd, error)
+    })
+    if (data !== undefined) session.append('restore/point', data)
+  }
+}
+
+/** Keeps the points of one session from being pruned. */
+export function refOf(id: SessionId): string {
+  return `refs/dsh/sessions/${createHash('sha256').update(id).digest('hex').slice(0, 32)}`
+}
+
+/** Undefined where a step left everything as it was. */
+async function pointOf(
+  session: Session,
+  order: Order,
+  workspace: Workspace,
+): Promise<SessionEventMap['restore/point'] | undefined> {
+  const { turn, step } = order
+  const parent = lastPoint(session)?.commit
+  const message = `${session.id} turn ${turn}${step === undefined ? '' : ` step ${step}`}`
+  const { commit, facts, ignored } = await workspace.take({ ref: refOf(session.id), parent, message })
+  if (step !== undefined && commit === parent) return undefined
+  const isChanged = parent !== undefined && parent !== commit
+  const changes = isChanged ? await workspace.repository.changes(parent, commit) : []
+  const changed = changes
+    .slice(0, namedChanges)
+    .map(({ path, status }) => ({ path: shownPath(path), status }))
+  const skipped = skippedOf(facts, ignored)
+  return {
+    ...order,
+    commit,
+    ...(parent === undefined ? {} : { parent }),
+    files: changes.length,
+    insertions: sumOf(changes.map(({ insertions = 0 }) => insertions)),
+    deletions: sumOf(changes.map(({ deletions = 0 }) => deletions)),
+    ...(changed.length === 0 ? {} : { changed }),
+    ...(skipped === undefined ? {} : { skipped }),
+  }
+}
+
+/** Undefined where nothing was left out. */
+function skippedOf(facts: TreeFacts, ignored: number): SkippedPaths | undefined {
+  const { tooLarge, unreadable, special } = facts
+  const lists = Object.entries({ tooLarge, unreadable, special }).filter(([, paths]) => paths.length > 0)
+  if (lists.length === 0 && ignored === 0) return undefined
+  const more = sumOf(lists.map(([, paths]) => Math.max(0, paths.length - namedSkipped)))
+  return {
+    ...(ignored === 0 ? {} : { ignored }),
+    ...Object.fromEntries(lists.map(([name, paths]) => [name, paths.slice(0, namedSkipped)])),
+    ...(more === 0 ? {} : { more }),
+  }
+}
+
+function sumOf(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0)
+}
