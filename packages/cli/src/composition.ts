@@ -37,12 +37,10 @@ export function tellFailuresOfPlugins(ctx: Context, io: Io): void {
 /** Throws NO_STORE where nothing would be kept: a session that cannot be opened again is lost work. */
 export function assertStore(ctx: Context, { home }: Io): void {
   if (ctx.get('sessionPersistence') !== undefined) return
-  const row = ctx
-    .get('loader')
-    ?.report()
-    .find(({ id }) => id === 'store-jsonl')
-  const why = row?.reason ?? row?.state ?? 'not mounted'
-  throw new CliError('NO_STORE', `no session would be kept: plugin "store-jsonl" is off (${why})`, {
-    fix: `mend or take away the row "store-jsonl" of ${join(home, 'dsh.yml')}`,
+  const rows = ctx.get('loader')?.report() ?? []
+  const chosen = rows.find(({ id, state }) => id.startsWith('store-') && state !== 'disabled')
+  const { id, reason, state } = chosen ?? { id: 'store-jsonl', reason: undefined, state: 'disabled' }
+  throw new CliError('NO_STORE', `no session would be kept: plugin "${id}" is off (${reason ?? state})`, {
+    fix: `mend or take away the row "${id}" of ${join(home, 'dsh.yml')}`,
   })
 }

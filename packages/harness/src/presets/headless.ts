@@ -8,6 +8,7 @@ import type { SessionPersistence } from '../core/session/index.ts'
 import { ToolRuntime } from '../core/tools/index.ts'
 import { Context } from '../kernel/index.ts'
 import type { Inject, PluginObject, SetupResult } from '../kernel/index.ts'
+import type { RowPatch } from '../kernel/loader/index.ts'
 import { approval } from '../plugins/approval/index.ts'
 import type { PermissionMode } from '../plugins/approval/index.ts'
 import { bash } from '../plugins/bash/index.ts'
@@ -18,6 +19,7 @@ import { recovery } from '../plugins/recovery/index.ts'
 import { retry } from '../plugins/retry/index.ts'
 import { rewind } from '../plugins/rewind/index.ts'
 import { sessionProjections } from '../plugins/session-projections/index.ts'
+import { sessionQuery } from '../plugins/session-query/index.ts'
 import { storeJsonl } from '../plugins/store-jsonl/index.ts'
 import { subprocess } from '../plugins/subprocess/index.ts'
 
@@ -43,6 +45,12 @@ interface BuiltIn {
   readonly settled?: object
 }
 
+/** What a composition is made of: which plugins run unless a file says otherwise, and which it may name besides. */
+interface Parts {
+  readonly base: readonly BuiltIn[]
+  readonly others: readonly BuiltIn[]
+}
+
 /** What one task needs, without a surface. */
 export async function headless(options: HeadlessOptions): Promise<Context> {
   const { home, env, permission, yes = false, files = [] } = options
@@ -55,42 +63,51 @@ export async function headless(options: HeadlessOptions): Promise<Context> {
   await ctx.plugin(AgentLoop, {})
   // Not a row: what a model may do is said where the program is started, and no file can switch it off.
   await ctx.plugin(approval, { mode: permission, yes })
-  const builtIns: readonly BuiltIn[] = [
+  const [store, ...others] = storesIn(home)
+  const base: readonly BuiltIn[] = [
     { plugin: retry },
     { plugin: recovery },
     { plugin: rewind, settled: { home, env } },
-    { plugin: storeJsonl, settled: { root: sessionsIn(home) } },
+    store,
+    queryIn(home),
     { plugin: fs },
     { plugin: subprocess, settled: { env } },
     { plugin: bash },
     { plugin: llmDemo },
     { plugin: llmOpenAIChat, settled: { env } },
   ]
-  if (files.length > 0) await compose(ctx, builtIns, { env, files })
-  else
-    for (const { plugin, settled } of builtIns)
-      await ctx.plugin(plugin as PluginObject<object | undefined>, settled)
+  if (files.length > 0) await compose(ctx, { base, others }, { env, files })
+  else for (const builtIn of base) await mount(ctx, builtIn)
   return ctx
 }
 
 /** Mounts the rows of `files` over the built-in ones, as `ctx.loader`; loaded only where there is a file. */
 async function compose(
   ctx: Context,
-  builtIns: readonly BuiltIn[],
+  parts: Parts,
   { env, files }: { readonly env: HeadlessOptions['env']; readonly files: readonly string[] },
 ): Promise<void> {
   const { Composition, Loader } = await import('../kernel/loader/index.ts')
-  const byName = new Map(builtIns.map(builtIn => [builtIn.plugin.name, builtIn]))
-  const names = builtIns.map(({ plugin }) => plugin.name ?? '')
-  const builtin = (name: string): object | undefined => {
+  const loader = new Loader(ctx, { ...betweenTurns(ctx), env, builtin: finder(parts) })
+  ctx.provide('loader', loader)
+  const report = (error: unknown): void => ctx.fiber.report(error, 'dsh.yml')
+  await new Composition(ctx, loader, { base: rowsOf(parts), files, report }).start()
+}
+
+async function mount(ctx: Context, { plugin, settled }: BuiltIn): Promise<void> {
+  await ctx.plugin(plugin as PluginObject<object | undefined>, settled)
+}
+
+function rowsOf({ base }: Parts): readonly { readonly id: string; readonly name: string }[] {
+  return base.map(({ plugin: { name = '' } }) => ({ id: name, name }))
+}
+
+function finder({ base, others }: Parts): (name: string) => object | undefined {
+  const byName = new Map([...base, ...others].map(builtIn => [builtIn.plugin.name, builtIn]))
+  return name => {
     const found = byName.get(name)
     return found === undefined ? undefined : withSettled(found)
   }
-  const loader = new Loader(ctx, { ...betweenTurns(ctx), env, builtin })
-  ctx.provide('loader', loader)
-  const report = (error: unknown): void => ctx.fiber.report(error, 'dsh.yml')
-  const base = names.map(name => ({ id: name, name }))
-  await new Composition(ctx, loader, { base, files, report }).start()
 }
 
 /** What the program settles wins over what a file says, and never stands in one. */
@@ -114,7 +131,11 @@ export interface SessionReader {
 }
 
 /** Besides the store it has the plugins whose events a log may hold: what none declares cannot be understood. */
-export async function sessionReader({ home }: Pick<HeadlessOptions, 'home'>): Promise<SessionReader> {
+export async function sessionReader({
+  home,
+  env = {},
+  files = [],
+}: Pick<HeadlessOptions, 'home' | 'files'> & Partial<Pick<HeadlessOptions, 'env'>>): Promise<SessionReader> {
   const ctx = new Context()
   await ctx.plugin(SessionStore)
   await ctx.plugin(ToolRuntime)
@@ -122,10 +143,64 @@ export async function sessionReader({ home }: Pick<HeadlessOptions, 'home'>): Pr
   await ctx.plugin(approval)
   await ctx.plugin(rewind, { home })
   await ctx.plugin(sessionProjections)
-  await ctx.plugin(storeJsonl, { root: sessionsIn(home) })
-  return { sessions: ctx.sessionPersistence, ctx, close: () => ctx.dispose() }
+  const [store, ...others] = storesIn(home)
+  if (files.length > 0) await composeStore(ctx, { base: [store], others }, { env, files })
+  else await mount(ctx, store)
+  await mount(ctx, queryIn(home))
+  return {
+    get sessions() {
+      return ctx.sessionPersistence
+    },
+    ctx,
+    close: () => ctx.dispose(),
+  }
 }
 
-function sessionsIn(home: string): string {
-  return join(home, 'sessions')
+/** Mounts the store that `files` choose, and nothing else of them: to read needs no plugin of a person. */
+async function composeStore(
+  ctx: Context,
+  parts: Parts,
+  { env, files }: { readonly env: HeadlessOptions['env']; readonly files: readonly string[] },
+): Promise<void> {
+  const { Loader, readComposition } = await import('../kernel/loader/index.ts')
+  const names = [...parts.base, ...parts.others].map(({ plugin }) => plugin.name)
+  const isStore = ({ id, name = id }: RowPatch): boolean => names.includes(name) || names.includes(id)
+  const onlyStores = (rows: readonly RowPatch[]): readonly RowPatch[] =>
+    rows.flatMap(row =>
+      row.rows === undefined ? [row].filter(isStore) : [{ ...row, rows: onlyStores(row.rows) }],
+    )
+  const layers = await Promise.all(
+    files.map(async file => {
+      const { rows } = await readComposition(file).catch((error: unknown) => {
+        ctx.fiber.report(error, 'dsh.yml')
+        return { rows: [] }
+      })
+      return onlyStores(rows)
+    }),
+  )
+  const loader = new Loader(ctx, { env, builtin: finder(parts) })
+  ctx.provide('loader', loader)
+  await loader.apply([rowsOf(parts), ...layers])
+}
+
+function queryIn(home: string): BuiltIn {
+  return { plugin: sessionQuery, settled: { path: join(home, 'cache', 'index.sqlite') } }
+}
+
+/** Where sessions can be kept; the first is the one that runs unless a file says otherwise. */
+function storesIn(home: string): readonly [BuiltIn, ...BuiltIn[]] {
+  return [
+    { plugin: storeJsonl, settled: { root: join(home, 'sessions') } },
+    { plugin: storeSqlite, settled: { path: join(home, 'sessions.sqlite') } },
+  ]
+}
+
+/** Its module is loaded by whoever chose it. */
+const storeSqlite: PluginObject<object> = {
+  name: 'store-sqlite',
+  inject: ['sessions'],
+  async apply(ctx, config) {
+    const plugin = (await import('../plugins/store-sqlite/index.ts')).storeSqlite
+    await ctx.plugin(plugin as PluginObject<object>, config)
+  },
 }

@@ -1,13 +1,17 @@
 import type { StoredSession } from '@dsh/harness/session'
 import { sessionReader } from '@dsh/harness/presets/headless'
 import type { SessionReader } from '@dsh/harness/presets/headless'
+import { assertStore, compositionFiles, tellRowsThatAreOff } from '../../composition.ts'
 import { inert } from '../../text.ts'
 import type { Io, Output } from '../../io.ts'
 
 /** Does `job` with the stored sessions, and closes them. Nothing is written. */
 export async function withReader<T>(io: Io, job: (reader: SessionReader) => Promise<T>): Promise<T> {
-  const reader = await sessionReader({ home: io.home })
+  const { home, env } = io
+  const reader = await sessionReader({ home, env, files: compositionFiles(home) })
   try {
+    tellRowsThatAreOff(reader.ctx, io)
+    assertStore(reader.ctx, io)
     return await job(reader)
   } finally {
     await reader.close()

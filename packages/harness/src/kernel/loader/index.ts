@@ -2,6 +2,7 @@
 export { Composition } from './composition.ts'
 export type { CompositionOptions } from './composition.ts'
 export { compose } from './compose.ts'
+export { readComposition } from './composition-file.ts'
 export { LoaderError } from './errors.ts'
 export type { LoaderErrorCode } from './errors.ts'
 export { Loader } from './loader.ts'
