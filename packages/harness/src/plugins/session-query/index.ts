@@ -1,3 +1,32 @@
-/** Finds sessions and what was said in them: `ctx.sessionQuery` over the live sessions, the store and an index. */
+import type { Context, PluginObject } from '../../kernel/index.ts'
+import { sessionQuerySchema } from './config.ts'
+import type { SessionQueryConfig, SessionQueryInput } from './config.ts'
+import { lazyQuery } from './lazy.ts'
+import type { IndexedQuery } from './query.ts'
+
 export * from './errors.ts'
 export * from './service.ts'
+export type { SessionQueryConfig } from './config.ts'
+
+/**
+ * Finds sessions and what was said in them: `ctx.sessionQuery` over the live sessions, the store, and an index that is
+ * derived from the logs. Nothing is loaded or opened before the first question.
+ */
+export const sessionQuery: PluginObject<SessionQueryInput, SessionQueryConfig> = {
+  name: 'session-query',
+  inject: { required: ['sessions'], optional: ['sessionPersistence'] },
+  get Config() {
+    return sessionQuerySchema()
+  },
+  apply(ctx: Context, config: SessionQueryConfig) {
+    let loaded: Promise<IndexedQuery> | undefined
+    const load = (): Promise<IndexedQuery> => (loaded ??= open(ctx, config))
+    ctx.effect(() => async () => await (await loaded)?.close(), 'the index of sessions')
+    ctx.provide('sessionQuery', lazyQuery(load))
+  },
+}
+
+async function open(ctx: Context, config: SessionQueryConfig): Promise<IndexedQuery> {
+  const [{ IndexedQuery }, { Sources }] = await Promise.all([import('./query.ts'), import('./sources.ts')])
+  return new IndexedQuery(new Sources(ctx.sessions, () => ctx.get('sessionPersistence')), config)
+}

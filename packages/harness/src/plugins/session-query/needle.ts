@@ -1,0 +1,84 @@
+import { searchable } from './document.ts'
+import { SessionQueryError } from './errors.ts'
+import { literal } from './literal.ts'
+import type { Snippet } from './service.ts'
+
+const mostCharacters = 1000
+/** What the index cannot look up: it knows runs of three characters. */
+const shortest = 3
+const snippetLead = 60
+
+/** A piece of text that is looked for as it stands, in whatever case. */
+export class Needle {
+  readonly text: string
+  readonly #pattern: RegExp
+
+  /** Throws INVALID_QUERY. */
+  constructor(query: string) {
+    if (query.includes('\0')) throw invalid('the query holds a NUL character')
+    const text = searchable(query)
+    if (text === '') throw invalid('the query is empty')
+    const { length } = [...text]
+    if (length > mostCharacters)
+      throw invalid(`the query has ${length} characters, at most ${mostCharacters} are looked for`)
+    this.text = text
+    this.#pattern = new RegExp(literal(text), 'giu')
+  }
+
+  /** The query of the full-text index; undefined where the text is too short for it. */
+  get phrase(): string | undefined {
+    return [...this.text].length < shortest ? undefined : `"${this.text.replaceAll('"', '""')}"`
+  }
+
+  /** Spellings of a short text, one of which stands in every text that holds it in whatever case. */
+  get spellings(): readonly string[] {
+    const forms = [...this.text].map(char => [
+      ...new Set([char, char.toLowerCase(), char.toUpperCase(), ...(foldings.get(char.toLowerCase()) ?? [])]),
+    ])
+    return forms.reduce<string[]>(
+      (heads, tails) => heads.flatMap(head => tails.map(tail => head + tail)),
+      [''],
+    )
+  }
+
+  countIn(text: string): number {
+    let count = 0
+    this.#pattern.lastIndex = 0
+    while (this.#pattern.test(text)) count++
+    return count
+  }
+
+  /** The part of `text` around the first place, of at most `length` characters, with every place in it marked. */
+  snippetOf(text: string, length: number): Snippet {
+    this.#pattern.lastIndex = 0
+    const at = this.#pattern.exec(text)?.index ?? 0
+    const before = [...text.slice(Math.max(0, at - 2 * snippetLead), at).toWellFormed()]
+    const lead = before.slice(-snippetLead)
+    const room = length - lead.length
+    // Twice as many code units hold that many characters, whatever they are.
+    const rest = [...text.slice(at, at + 2 * room + 2)]
+    const shown = rest.slice(0, room)
+    const isWholeStart = lead.join('').length === at
+    const isWholeEnd = shown.join('').length === text.length - at
+    const body = `${isWholeStart ? '' : '…'}${lead.join('')}${shown.join('')}${isWholeEnd ? '' : '…'}`
+    return { text: body, marks: this.#placesIn(body) }
+  }
+
+  #placesIn(text: string): readonly (readonly [number, number])[] {
+    return [...text.matchAll(this.#pattern)].map(match => [match.index, match.index + match[0].length])
+  }
+}
+
+/** Letters beside the two cases that are the same letter without regard to case. */
+const foldings: ReadonlyMap<string, readonly string[]> = new Map([
+  ['k', ['\u212a']],
+  ['s', ['ſ']],
+  ['å', ['\u212b']],
+  ['σ', ['ς']],
+  ['ς', ['σ', 'Σ']],
+  ['ſ', ['s', 'S']],
+])
+
+function invalid(message: string): SessionQueryError {
+  return new SessionQueryError('SESSION_QUERY_INVALID_QUERY', message)
+}

@@ -1,0 +1,91 @@
+import { stripVTControlCharacters } from 'node:util'
+import type { SessionEvent, SessionEventType, UserMessage } from '@dsh/protocol'
+import type { FoldDefinition } from '../../core/session/index.ts'
+import { isFields } from '../../kernel/index.ts'
+import { cutText } from '../../core/tools/index.ts'
+import type { SessionSummary } from './service.ts'
+
+const titleBytes = 120
+const promptBytes = 480
+/** Enough to find a line in, however long the text is. */
+const lookedAtBytes = 8192
+
+export const emptySummary: SessionSummary = { isTitled: false, turns: 0, archived: false }
+
+/** What a list shows of a log, after one more event. */
+export function summaryAfter(summary: SessionSummary, event: SessionEvent): SessionSummary {
+  switch (event.type) {
+    case 'turn/start':
+      return { ...summary, turns: summary.turns + 1 }
+    case 'user/message':
+      return event.surfaceOp === 'append' ? withPrompt(summary, event) : summary
+    case 'request/header': {
+      const { provider, model } = event.data.header.config
+      return { ...summary, model: `${provider}/${model}` }
+    }
+    default:
+      return withLifecycle(summary, event)
+  }
+}
+
+/** The same of a live session. */
+export const summaryFold: FoldDefinition<SessionSummary> = {
+  name: 'session summary',
+  types: [
+    'turn/start',
+    'user/message',
+    'request/header',
+    'session/title',
+    'session/archived',
+  ] as readonly string[] as readonly SessionEventType[],
+  init: () => emptySummary,
+  apply: summaryAfter,
+}
+
+/** The title that an event gives, where it is a 'session/title'. */
+export function titleIn(event: SessionEvent): string | undefined {
+  const { type, data } = event as { readonly type: string; readonly data: unknown }
+  if (type !== 'session/title' || !isFields(data) || typeof data['title'] !== 'string') return undefined
+  const title = lineOf(data['title'], titleBytes)
+  return title === '' ? undefined : title
+}
+
+/** What stands for a title as long as nobody gave one: the first words of a person. */
+export function titleOfPrompt(event: SessionEvent): string | undefined {
+  if (event.type !== 'user/message' || event.surfaceOp !== 'append' || !isHuman(event.data)) return undefined
+  const title = lineOf(wordsOf(event.data), titleBytes)
+  return title === '' ? undefined : title
+}
+
+function withPrompt(summary: SessionSummary, event: SessionEvent<'user/message'>): SessionSummary {
+  if (!isHuman(event.data)) return summary
+  const lastPromptAt = Math.max(event.time, summary.lastPromptAt ?? 0)
+  if (summary.firstPrompt !== undefined) return { ...summary, lastPromptAt }
+  const firstPrompt = lineOf(wordsOf(event.data), promptBytes)
+  if (firstPrompt === '') return { ...summary, lastPromptAt }
+  const title = summary.title ?? lineOf(wordsOf(event.data), titleBytes)
+  return { ...summary, lastPromptAt, firstPrompt, title }
+}
+
+/** Types of plugins that need not be there: known by name and form. */
+function withLifecycle(summary: SessionSummary, event: SessionEvent): SessionSummary {
+  const title = titleIn(event)
+  if (title !== undefined) return { ...summary, title, isTitled: true }
+  const { type, data } = event as { readonly type: string; readonly data: unknown }
+  if (type !== 'session/archived' || !isFields(data) || typeof data['archived'] !== 'boolean') return summary
+  return { ...summary, archived: data['archived'] }
+}
+
+function isHuman({ source }: UserMessage): boolean {
+  return source.kind === 'user'
+}
+
+function wordsOf({ content }: UserMessage): string {
+  return content.map(block => (block.type === 'text' ? block.text : '')).join('\n')
+}
+
+/** `text` on one line that no terminal acts on, cut where it is long. */
+function lineOf(text: string, maxBytes: number): string {
+  const start = stripVTControlCharacters(cutText(text, lookedAtBytes))
+  return cutText(start.replace(/[\s\p{Cc}\p{Bidi_Control}]+/gu, ' ').trim(), maxBytes)
+}
