@@ -37,10 +37,11 @@ export interface LogChain {
   readonly branches: readonly Branch[]
 }
 
-/** A course of the log that its `main` did not take. A branch of a branch begins where it leaves that one. */
+/** A course of the log that `main` did not take. */
 export interface Branch {
-  /** Its first seq. */
+  /** How many events it shares with `main`. */
   readonly seedLength: number
+  /** Those behind them. */
   readonly frames: readonly FrameMark[]
 }
 
@@ -48,28 +49,35 @@ export function traceChain(marks: readonly Mark[], headerHash: string): LogChain
   const following = Map.groupBy(unique(marks.filter(isFrame)), ({ chain }) => chain.prev)
   const after = (hash: string, seq: number): readonly FrameMark[] =>
     (following.get(hash) ?? []).filter(({ chain }) => chain.firstSeq === seq)
-  const starts: Branch[] = []
-  const follow = (frames: FrameMark[], from: readonly FrameMark[]): readonly FrameMark[] => {
-    for (
-      let [next, ...others] = from;
-      next !== undefined;
-      [next, ...others] = after(next.hash, nextSeqOf(next))
-    ) {
-      frames.push(next)
-      for (const other of others) starts.push({ seedLength: other.chain.firstSeq, frames: [other] })
+  const open: Branch[] = []
+  /** Goes on from `path` as far as there are frames, and leaves what else could be gone for later. */
+  const follow = (
+    path: FrameMark[],
+    from: readonly FrameMark[],
+    seedLength?: number,
+  ): readonly FrameMark[] => {
+    for (let found = from; found.length > 0;) {
+      const [next, ...others] = found as readonly [FrameMark, ...FrameMark[]]
+      const shared = seedLength === undefined ? [] : path
+      for (const other of others)
+        open.push({ seedLength: seedLength ?? other.chain.firstSeq, frames: [...shared, other] })
+      path.push(next)
+      found = after(next.hash, nextSeqOf(next))
     }
-    return frames
+    return path
   }
   const main = follow([], after(headerHash, 0))
   const branches: Branch[] = []
-  for (let start = starts.pop(); start !== undefined; start = starts.pop()) {
-    branches.push({ ...start, frames: follow([], start.frames) })
+  for (let branch = open.pop(); branch !== undefined; branch = open.pop()) {
+    const { seedLength, frames } = branch
+    const last = frames.at(-1) as FrameMark
+    branches.push({ seedLength, frames: follow([...frames], after(last.hash, nextSeqOf(last)), seedLength) })
   }
   return { main, branches: branches.toSorted((a, b) => startOf(a) - startOf(b)) }
 }
 
 function startOf({ frames }: Branch): number {
-  return frames[0]?.start ?? 0
+  return frames.at(-1)?.start ?? 0
 }
 
 /** A frame that is there twice is one frame. */

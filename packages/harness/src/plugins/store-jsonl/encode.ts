@@ -1,4 +1,5 @@
 import type { SessionEvent } from '@dsh/protocol'
+import { isChunkRow, packChunks } from '../../core/session/index.ts'
 import { encodeFrame } from './frames.ts'
 import { chainHash, toChainLine } from './records.ts'
 import { toEventLine } from './spill.ts'
@@ -10,35 +11,44 @@ export interface EncodedFrames {
   readonly lastHash: string
 }
 
-/** A frame stays below one block of Zstandard, so that whatever part of a write survives ends at a whole frame. */
-const longestFrameText = 96 * 1024
+export interface EncodeOptions {
+  /** In UTF-16 units. By default a frame stays below one block of Zstandard, so that whatever part of a write survives ends at a whole frame. */
+  readonly longestFrameText?: number
+}
+
+const oneBlock = 96 * 1024
 
 /** Frames of `events` that continue a log whose last frame has the hash `prev`. Long texts go to `keep` first. */
 export async function encodeEvents(
   events: readonly SessionEvent[],
   prev: string,
   keep: KeepText,
+  { longestFrameText = oneBlock }: EncodeOptions = {},
 ): Promise<EncodedFrames> {
   const frames: Buffer[] = []
   let lastHash = prev
   let lines: string[] = []
   let length = 0
+  let count = 0
   let firstSeq = events[0]?.seq ?? 0
   const close = (): void => {
-    const chain = toChainLine({ firstSeq, count: lines.length, prev: lastHash })
+    const chain = toChainLine({ firstSeq, count, prev: lastHash })
     const frame = encodeFrame(`${chain}${lines.join('\n')}\n`)
     frames.push(frame)
     lastHash = chainHash(frame)
-    firstSeq += lines.length
+    firstSeq += count
     lines = []
     length = 0
+    count = 0
   }
-  for (const event of events) {
-    const line = toEventLine(event, keep)
+  for (const item of packChunks(events)) {
+    const isRow = isChunkRow(item)
+    const line = isRow ? JSON.stringify(item) : toEventLine(item, keep)
     const text = typeof line === 'string' ? line : await line
     if (lines.length > 0 && length + text.length > longestFrameText) close()
     lines.push(text)
     length += text.length + 1
+    count += isRow ? item.data.dt.length + 1 : 1
   }
   if (lines.length > 0) close()
   return { bytes: frames.length === 1 ? (frames[0] as Buffer) : Buffer.concat(frames), lastHash }

@@ -45,6 +45,19 @@ export function errnoOf(error: unknown): string | undefined {
   return typeof code === 'string' ? code : undefined
 }
 
+/** Whether a link failed because the file system has none, or has no more of them for the file. */
+export function hasNoLinks(error: unknown): boolean {
+  return linklessCodes.has(errnoOf(error))
+}
+
+const linklessCodes: ReadonlySet<string | undefined> = new Set([
+  'EPERM',
+  'ENOTSUP',
+  'EOPNOTSUPP',
+  'ENOSYS',
+  'EMLINK',
+])
+
 export async function writeAll(file: OpenFile, bytes: Uint8Array): Promise<void> {
   let written = 0
   while (written < bytes.length) {

@@ -4,7 +4,7 @@ import { setTimeout } from 'node:timers/promises'
 import type { SessionHolder } from '../../core/session/index.ts'
 import { PersistenceError } from '../persistence/index.ts'
 import type { ProcessIdentity, Processes } from '../persistence/index.ts'
-import { errnoOf, unlessMissing, writeAll } from './file-system.ts'
+import { errnoOf, hasNoLinks, unlessMissing, writeAll } from './file-system.ts'
 import type { FileSystem } from './file-system.ts'
 
 /** What a lock file says. */
@@ -31,7 +31,6 @@ export interface LockOptions {
 const attempts = 5
 /** Long enough for another's few system calls. */
 const longestWaitMs = 20
-const linklessCodes = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']
 
 /**
  * Whoever wants the lock first lays a claim beside it, complete and on the disk, under a name of its own. A free lock
@@ -105,7 +104,7 @@ async function tryLink(fs: FileSystem, claim: string, path: string, owner: LockO
   try {
     await fs.link(claim, path).catch(async (error: unknown) => {
       // Some file systems have no links. There a crash between these two steps leaves a lock that names nobody.
-      if (!linklessCodes.includes(errnoOf(error) ?? '')) throw error
+      if (!hasNoLinks(error)) throw error
       await writeOwner(fs, path, owner)
     })
     return true

@@ -8,6 +8,7 @@ import type {
   MediumRow,
   RawLog,
   ReadOptions,
+  RepairResult,
   ResumeOptions,
   StoredBatch,
   StoredLog,
@@ -25,6 +26,7 @@ import type { LockHost } from './lock.ts'
 import { assertOwn, assertWritable, damaged, notStored, textsBeside, withLog } from './open-log.ts'
 import type { LogPlace } from './open-log.ts'
 import { readRawLog } from './raw.ts'
+import { repairLog } from './repair.ts'
 import { scanLog } from './scan.ts'
 import type { ScannedLog } from './scan.ts'
 import { sweepFolders } from './sweep.ts'
@@ -103,6 +105,10 @@ export class JsonlMedium implements Medium {
 
   async verify(id: SessionId, signal?: AbortSignal): Promise<MediumReport> {
     return verifyLog(this.#host.fs, await this.#findStored(id), signal)
+  }
+
+  async repair(id: SessionId): Promise<RepairResult> {
+    return repairLog(this.#host, await this.#findStored(id))
   }
 
   sweep(): Promise<void> {

@@ -1,25 +1,39 @@
 import { randomUUID } from 'node:crypto'
 import { dirname, join } from 'node:path'
 import { errnoOf, writeAll } from './file-system.ts'
-import type { FileSystem } from './file-system.ts'
+import type { FileSystem, OpenFile } from './file-system.ts'
 
 const draftEnd = '.tmp'
 
 /** Puts a file at `path`, whole and durable or not at all; what was there is replaced. */
-export async function publishFile(
+export function publishFile(fs: FileSystem, path: string, ...parts: readonly Uint8Array[]): Promise<void> {
+  return publishWith(fs, path, async file => {
+    for (const part of parts) await writeAll(file, part)
+  })
+}
+
+export interface PublishOptions {
+  /** Runs before the file is put in place, which does not happen where it throws. `draft` is the whole file. */
+  readonly before?: (draft: string) => Promise<void>
+}
+
+/** The same for a file that `write` makes piece by piece. */
+export async function publishWith(
   fs: FileSystem,
   path: string,
-  ...parts: readonly Uint8Array[]
+  write: (file: OpenFile) => Promise<void>,
+  { before }: PublishOptions = {},
 ): Promise<void> {
   const draft = `${path}.${randomUUID()}${draftEnd}`
   try {
     const file = await fs.open(draft, 'create')
     try {
-      for (const part of parts) await writeAll(file, part)
+      await write(file)
       await file.sync()
     } finally {
       await file.close()
     }
+    await before?.(draft)
     await fs.rename(draft, path)
   } catch (error) {
     await fs.unlink(draft).catch(() => undefined)
@@ -62,6 +76,10 @@ async function syncOwn(fs: FileSystem, folder: string): Promise<void> {
 /** Removes drafts that a crash left in `folder`. Only for whoever has the folder for itself. */
 export async function removeDrafts(fs: FileSystem, folder: string): Promise<void> {
   const names = await fs.readdir(folder).catch(() => [])
-  for (const name of names)
-    if (name.endsWith(draftEnd)) await fs.unlink(join(folder, name)).catch(() => undefined)
+  for (const name of names) if (isDraft(name)) await fs.unlink(join(folder, name)).catch(() => undefined)
+}
+
+/** Whether a file of this name was never put in place. */
+export function isDraft(name: string): boolean {
+  return name.endsWith(draftEnd)
 }

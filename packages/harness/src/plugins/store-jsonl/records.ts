@@ -28,8 +28,9 @@ export function chainHash(frame: Uint8Array): string {
   return hash('sha256', frame, 'hex').slice(0, 32)
 }
 
-export function toHeaderLine(header: SessionHeader): string {
-  return `${toHeaderText(header)}\n`
+/** Without `toolStart` it says nothing of what `tool/start` tells in the log. */
+export function toHeaderLine(header: SessionHeader, { toolStart = true } = {}): string {
+  return `${toolStart ? toHeaderText(header) : JSON.stringify({ type: 'session', ...header })}\n`
 }
 
 export function toChainLine(chain: ChainLine): string {

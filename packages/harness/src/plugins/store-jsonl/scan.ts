@@ -2,8 +2,7 @@ import type { SessionEvent } from '@dsh/protocol'
 import type { StoredGap } from '../../core/session/index.ts'
 import { parseHeaderLine } from '../persistence/index.ts'
 import type { HeaderLine, StreamGap } from '../persistence/index.ts'
-import { isFrame, mapLog, nextSeqOf, traceChain } from './chain.ts'
-import type { Mark } from './chain.ts'
+import { mapLog, nextSeqOf, traceChain } from './chain.ts'
 import type { OpenFile } from './file-system.ts'
 import { frameAt } from './frames.ts'
 import { looseGaps, misplacedGaps } from './gaps.ts'
@@ -12,9 +11,9 @@ import { chainHash, parseEventLine } from './records.ts'
 import type { EventLine } from './records.ts'
 import { resolveTexts } from './resolve.ts'
 import type { GetText, MissingText } from './resolve.ts'
-import { isWholeFrame, linesOfTail } from './tail.ts'
+import { eventsOfChanged, linesOfTail } from './tail.ts'
 import { decodeText, frameAgain, walkLog } from './walk.ts'
-import type { FramePiece, TailPiece } from './walk.ts'
+import type { FrameMark, FramePiece, TailPiece } from './walk.ts'
 import { FileWindow } from './window.ts'
 
 /** A part of a log; what `gap` says is lost before it. */
@@ -30,8 +29,8 @@ export interface TornTail {
   readonly reason: string
   /** How many of the log's last events stand in complete lines of this tail. */
   readonly kept: number
-  /** Nothing of it is missing, so it was rather changed than cut off by a crash. */
-  readonly isWhole: boolean
+  /** How many events were in it, where nothing of it is missing: then it was changed, not cut off by a crash. */
+  readonly changed?: number
 }
 
 /** Where a sound log ends. */
@@ -164,6 +163,16 @@ export class LogScan {
     yield* this.#drain()
   }
 
+  /** The same of these frames alone, which continue each other from the header on. */
+  async *batchesOf(frames: readonly FrameMark[]): AsyncGenerator<LogBatch> {
+    for (const mark of frames) {
+      await this.#takeAgain(mark, this.#options.signal)
+      yield* this.#drain()
+    }
+    this.#renew()
+    yield* this.#drain()
+  }
+
   /** Behind the last batch. */
   end(): LogEnd {
     const tail = this.#tail
@@ -197,9 +206,9 @@ export class LogScan {
     if (last?.kind === 'tail') this.#endIn(last)
   }
 
-  async #takeAgain(mark: Mark, signal: AbortSignal | undefined): Promise<void> {
+  async #takeAgain(mark: FrameMark, signal: AbortSignal | undefined): Promise<void> {
     signal?.throwIfAborted()
-    const frame = isFrame(mark) ? await frameAgain(this.window, mark) : undefined
+    const frame = await frameAgain(this.window, mark)
     if (frame !== undefined) this.#take(frame)
   }
 
@@ -290,7 +299,9 @@ export class LogScan {
   #endIn(piece: TailPiece): void {
     const { start, end, reason, bytes } = piece
     const kept = this.#isBroken ? 0 : this.#keepLines(piece)
-    this.#tail = { start, bytes: end - start, reason, kept, isWhole: isWholeFrame(bytes) }
+    const changed = end - start > bytes.length ? undefined : eventsOfChanged(bytes)
+    const tail = { start, bytes: end - start, reason, kept }
+    this.#tail = changed === undefined ? tail : { ...tail, changed }
   }
 
   #keepLines(frame: TailPiece): number {

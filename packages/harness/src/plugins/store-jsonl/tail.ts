@@ -20,16 +20,16 @@ export function linesOfTail(bytes: Buffer): {
 const nothing = { chain: undefined, lines: [] }
 
 /**
- * Whether the tail is one frame of which nothing is missing. A write that a crash broke off has lost its end; such a
- * frame has been changed.
+ * How many events the tail holds, where it is one frame of which nothing is missing; else undefined. A write that a
+ * crash broke off has lost its end; such a frame has been changed.
  */
-export function isWholeFrame(bytes: Buffer): boolean {
+export function eventsOfChanged(bytes: Buffer): number | undefined {
   const frame = frameAt(bytes, 0)
-  if (frame.kind !== 'data' || frame.end !== bytes.length || bytes.at(-1) === 0) return false
-  const content = uncheckedContent(bytes)
-  if (content === undefined) return false
-  const { chain, lines } = splitFrame(content.toString('utf8'))
+  if (frame.kind !== 'data' || frame.end !== bytes.length || bytes.at(-1) === 0) return undefined
+  const { chain, lines } = splitFrame(uncheckedContent(bytes)?.toString('utf8') ?? '')
   return chain !== undefined && (lines.length === chain.count || lines.some(isRowLine))
+    ? chain.count
+    : undefined
 }
 
 /** No frame has that many zeros in a row, so they are a block that never reached the disk. */

@@ -31,8 +31,8 @@ async function reportOn(
     next = (batch.events.at(-1)?.seq ?? next - 1) + 1
   }
   const { tail } = scan.end()
-  if (tail?.isWhole === true) problems.push(toTailProblem(tail, { frame: scan.frames, seq: next }))
-  const tornBytes = tail === undefined || tail.isWhole ? 0 : tail.bytes
+  if (tail?.changed !== undefined) problems.push(toTailProblem(tail, { frame: scan.frames, seq: next }))
+  const tornBytes = tail === undefined || tail.changed !== undefined ? 0 : tail.bytes
   return {
     header: scan.header,
     frames: scan.frames,
