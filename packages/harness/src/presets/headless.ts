@@ -22,6 +22,7 @@ import { sessionProjections } from '../plugins/session-projections/index.ts'
 import { sessionQuery } from '../plugins/session-query/index.ts'
 import { storeJsonl } from '../plugins/store-jsonl/index.ts'
 import { subprocess } from '../plugins/subprocess/index.ts'
+import { title } from '../plugins/title/index.ts'
 
 export interface HeadlessOptions {
   /** Where sessions are kept. */
@@ -69,6 +70,8 @@ export async function headless(options: HeadlessOptions): Promise<Context> {
     { plugin: recovery },
     { plugin: rewind, settled: { home, env } },
     store,
+    projectionsIn(home),
+    { plugin: title },
     queryIn(home),
     { plugin: fs },
     { plugin: subprocess, settled: { env } },
@@ -142,10 +145,11 @@ export async function sessionReader({
   await ctx.plugin(retry)
   await ctx.plugin(approval)
   await ctx.plugin(rewind, { home })
-  await ctx.plugin(sessionProjections)
   const [store, ...others] = storesIn(home)
   if (files.length > 0) await composeStore(ctx, { base: [store], others }, { env, files })
   else await mount(ctx, store)
+  await mount(ctx, projectionsIn(home))
+  await ctx.plugin(title)
   await mount(ctx, queryIn(home))
   return {
     get sessions() {
@@ -181,6 +185,10 @@ async function composeStore(
   const loader = new Loader(ctx, { env, builtin: finder(parts) })
   ctx.provide('loader', loader)
   await loader.apply([rowsOf(parts), ...layers])
+}
+
+function projectionsIn(home: string): BuiltIn {
+  return { plugin: sessionProjections, settled: { folder: join(home, 'cache', 'projections') } }
 }
 
 function queryIn(home: string): BuiltIn {
