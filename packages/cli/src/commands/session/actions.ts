@@ -6,17 +6,45 @@ const json: Option = { type: 'boolean', about: 'print JSON, one object a line' }
 export const sessionActions: readonly Command[] = [
   {
     name: 'session ls',
-    usage: 'dsh session ls [--json]',
-    about: 'List all sessions, newest first',
-    options: { json },
+    usage: 'dsh session ls [--all|--limit N] [--here] [--archived] [--json]',
+    about: 'List sessions, newest first',
+    options: {
+      all: { type: 'boolean', about: 'list all, not only the newest 20' },
+      limit: { type: 'string', value: 'N', about: 'list so many' },
+      here: { type: 'boolean', about: 'list those of the current folder' },
+      archived: { type: 'boolean', about: 'list archived ones too' },
+      json: {
+        type: 'boolean',
+        about: 'print JSON with all there is to know, one object a line; all unless --limit',
+      },
+    },
     words: [],
     load: async () => (await import('./ls.ts')).ls,
   },
   {
+    name: 'session search',
+    usage: 'dsh session search TEXT [--here] [--limit N] [--json]',
+    about: 'Find what was said or done, in whatever case',
+    options: {
+      here: { type: 'boolean', about: 'look into those of the current folder' },
+      limit: { type: 'string', value: 'N', about: 'show so many sessions, 10 by default' },
+      json,
+    },
+    words: ['TEXT'],
+    notes: ['TEXT is looked for as it stands. ID#19 is event 19 of session ID.'],
+    load: async () => (await import('./search.ts')).search,
+  },
+  {
     name: 'session show',
-    usage: 'dsh session show ID',
+    usage: 'dsh session show ID [-f]',
     about: 'Print the transcript of one',
-    options: {},
+    options: {
+      follow: {
+        type: 'boolean',
+        short: 'f',
+        about: 'go on live, until Ctrl-C or until nobody has it open',
+      },
+    },
     words: ['ID'],
     load: async () => (await import('./show.ts')).show,
   },

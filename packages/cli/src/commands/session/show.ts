@@ -1,19 +1,51 @@
 import { linesOf } from '../../lines.ts'
+import { Stop } from '../../run/signals.ts'
 import { findSession } from '../../sessions.ts'
 import { Transcript } from '../../transcript.ts'
+import type { SessionPersistence, SessionRow } from '@dsh/harness/session'
+import type { SessionEvent } from '@dsh/protocol'
 import type { CommandBody } from '../../command.ts'
+import type { Io } from '../../io.ts'
 import { tellState, withReader } from './reader.ts'
 
-export const show: CommandBody = ({ words: [word = ''] }, io) =>
+export const show: CommandBody = ({ values, words: [word = ''] }, io) =>
   withReader(io, async ({ sessions }) => {
-    const { id } = await findSession(sessions, word)
-    const stored = await sessions.inspect(id)
+    const row = await findSession(sessions, word)
+    if (values.follow === true && 'header' in row) return follow(row, sessions, io)
+    const stored = await sessions.inspect(row.id)
     tellState(stored, io.err)
-    const transcript = new Transcript(stored.header.cwd)
-    const style = { color: io.out.isTerminal && io.env.NO_COLOR === undefined }
-    for (const event of stored.events) {
-      const entry = transcript.next(event)
-      if (entry !== undefined) io.out.write(linesOf(entry, style))
-    }
+    const print = printerFor(stored.header.cwd, io)
+    for (const event of stored.events) print(event)
     return 0
   })
+
+const closedText = 'nobody has the session open, so nothing more will come'
+
+/** Prints what happens as it happens, until a signal comes or nobody works on the session any more. */
+async function follow(
+  { id, header }: Extract<SessionRow, { readonly header: unknown }>,
+  sessions: SessionPersistence,
+  io: Io,
+): Promise<number> {
+  const stop = new Stop(io)
+  const leaving = new AbortController()
+  io.out.onFailure(() => leaving.abort())
+  const print = printerFor(header.cwd, io)
+  try {
+    const signal = AbortSignal.any([stop.signal, leaving.signal])
+    for await (const event of sessions.follow(id, { whileOpen: true, signal })) print(event)
+    if (!signal.aborted) io.err.line(closedText)
+    return stop.exitCode ?? 0
+  } finally {
+    stop.forget()
+  }
+}
+
+function printerFor(cwd: string | undefined, io: Io): (event: SessionEvent) => void {
+  const transcript = new Transcript(cwd)
+  const style = { color: io.out.isTerminal && io.env.NO_COLOR === undefined }
+  return event => {
+    const entry = transcript.next(event)
+    if (entry !== undefined) io.out.write(linesOf(entry, style))
+  }
+}
