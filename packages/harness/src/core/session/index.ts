@@ -25,6 +25,7 @@ export type { FlaggedEvent } from './seed.ts'
 export type { SeqRange, Sources } from './sources.ts'
 export { SessionStore } from './store.ts'
 export type { CreateSessionOptions, PrepareSessionOptions } from './store.ts'
+export { mergeDeltas } from './stream.ts'
 export {
   deriveEventMessage,
   foldSurface,

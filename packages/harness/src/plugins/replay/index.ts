@@ -1,0 +1,14 @@
+/**
+ * Sessions that run again: as a recording that needs no model, to see whether every request is still the same, and with
+ * another model, to see what it does with the same inputs.
+ */
+export { ReplayError } from './errors.ts'
+export type { ReplayErrorCode } from './errors.ts'
+export type { CanonicalMessage, CanonicalRequest } from './portable.ts'
+export { recordSession } from './record.ts'
+export type { RecordOptions } from './record.ts'
+export { placeOf } from './recording.ts'
+export type { RecordedRequest, RecordedResult, Recording } from './recording.ts'
+export { readRecording, writeRecording } from './recording-file.ts'
+export { runRecording } from './run-recording.ts'
+export type { RecordingDifference, RecordingReport, RunRecordingOptions } from './run-recording.ts'

@@ -1,0 +1,43 @@
+import type { ContentBlock, JsonValue, StreamChunk, ToolErrorInfo, UserMessage } from '@dsh/protocol'
+import type { CanonicalRequest } from './portable.ts'
+
+/** What a session said and heard, for running it again anywhere. */
+export interface Recording {
+  readonly requests: readonly RecordedRequest[]
+}
+
+/** One request, and all that followed from it up to the next one. */
+export interface RecordedRequest {
+  /** Counts the turns that asked something, from 1. */
+  readonly turn: number
+  /** From 1 in each turn. */
+  readonly step: number
+  /** From 1 in each step. */
+  readonly attempt: number
+  readonly request: CanonicalRequest
+  /** Messages that entered with the step; none for later attempts. */
+  readonly entered: readonly UserMessage[]
+  readonly answer: readonly StreamChunk[]
+  /** `cut`: the turn was stopped in the middle of the answer. `silent`: before its first word. */
+  readonly outcome: 'answered' | 'failed' | 'cut' | 'silent'
+  /** In the order of the calls in the answer. */
+  readonly results: readonly RecordedResult[]
+  /** Why nothing more was asked in the turn although there are results: it was stopped, or a tool ended it. */
+  readonly end?: 'stopped' | 'concluded'
+}
+
+export interface RecordedResult {
+  readonly callId: string
+  readonly name: string
+  /** The raw text of the model. */
+  readonly arguments: string
+  readonly content: readonly ContentBlock[]
+  readonly isError: boolean
+  readonly error?: ToolErrorInfo
+  readonly meta?: JsonValue
+}
+
+/** `2.1`, and for a retry `2.1.2`. */
+export function placeOf({ turn, step, attempt }: Pick<RecordedRequest, 'turn' | 'step' | 'attempt'>): string {
+  return attempt === 1 ? `${turn}.${step}` : `${turn}.${step}.${attempt}`
+}

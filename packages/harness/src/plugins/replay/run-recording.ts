@@ -1,0 +1,263 @@
+import { SessionId } from '@dsh/protocol'
+import type { EpochHeader, StreamChunk, UserMessage } from '@dsh/protocol'
+import type { Agent, RequestErrorAction } from '../../core/agent/index.ts'
+import { createUserMessage } from '../../core/llm/index.ts'
+import type { GenerateOptions } from '../../core/llm/index.ts'
+import { HarnessError } from '../../kernel/index.ts'
+import type { Context } from '../../kernel/index.ts'
+import { fillEntered } from './entered.ts'
+import { headerOf, Portable } from './portable.ts'
+import type { CanonicalRequest } from './portable.ts'
+import { placeOf } from './recording.ts'
+import type { RecordedRequest, Recording } from './recording.ts'
+import { ServedTools } from './served-tools.ts'
+import type { ServedResult } from './served-tools.ts'
+import { StandIns } from './stand-ins.ts'
+
+export interface RunRecordingOptions {
+  /** What is tested: a composition with the core's plugins. Nothing of it is undone but the agent. */
+  readonly ctx: Context
+  /** Stands for the folder of the recorded session; absolute. */
+  readonly workspace: string
+  readonly home?: string
+  /** Tools, system text and runtime context that nobody here provides are as they were recorded. */
+  readonly standIns?: boolean
+  /** Goes on where a request differs, so that all of them are seen. */
+  readonly goOn?: boolean
+  readonly signal?: AbortSignal
+}
+
+export interface RecordingReport {
+  /** The requests that were made, in order. */
+  readonly made: readonly CanonicalRequest[]
+  /** The first request that is not as it was recorded. */
+  readonly difference?: RecordingDifference
+}
+
+export interface RecordingDifference {
+  /** `2.1`; of a request that was not recorded its number. */
+  readonly place: string
+  /** Undefined where nothing was asked any more. */
+  readonly expected: CanonicalRequest | undefined
+  /** Undefined where nothing was asked. */
+  readonly actual: CanonicalRequest | undefined
+  /** What failed, where something did. */
+  readonly failure?: unknown
+}
+
+/**
+ * Runs a recorded session again: the same inputs, the recorded answers and results, and every request compared with the
+ * recorded one. No model, no tool and no clock is asked. Resolves at the first difference, or at the end.
+ */
+export async function runRecording(
+  recording: Recording,
+  options: RunRecordingOptions,
+): Promise<RecordingReport> {
+  const run = new Run(recording, options)
+  return await run.toEnd()
+}
+
+class Run {
+  readonly #requests: readonly RecordedRequest[]
+  readonly #options: RunRecordingOptions
+  readonly #portable: Portable
+  readonly #made: CanonicalRequest[] = []
+  #difference: RecordingDifference | undefined
+  #failure: unknown
+  /** The request whose answer is served, or whose calls are. */
+  #current: RecordedRequest | undefined
+  #answered = 0
+  #served = new Set<number>()
+
+  constructor({ requests }: Recording, options: RunRecordingOptions) {
+    const { workspace, home } = options
+    this.#requests = requests
+    this.#options = options
+    this.#portable = new Portable({ workspace, home })
+  }
+
+  async toEnd(): Promise<RecordingReport> {
+    const { ctx, workspace, signal } = this.#options
+    const { provider = '', model = '' } = this.#requests[0]?.request.header.config ?? {}
+    const handle = await ctx.agents.create({
+      sessionId: SessionId(`recording-${crypto.randomUUID()}`),
+      meta: { cwd: workspace },
+      agentOptions: { provider, model },
+      setup: agentCtx => this.#conduct(agentCtx),
+      ...(signal === undefined ? {} : { signal }),
+    })
+    const { agent } = handle
+    const stop = (): void => agent.cancel({ kind: 'user' })
+    signal?.addEventListener('abort', stop, { once: true })
+    try {
+      await this.#feedTurns(agent)
+      signal?.throwIfAborted()
+    } finally {
+      signal?.removeEventListener('abort', stop)
+      await handle.dispose()
+    }
+    return {
+      made: this.#made,
+      ...(this.#difference === undefined ? {} : { difference: this.#difference }),
+    }
+  }
+
+  get #next(): RecordedRequest | undefined {
+    return this.#requests[this.#made.length]
+  }
+
+  #conduct(ctx: Context): void {
+    const { standIns = false } = this.#options
+    const tools = new ServedTools(ctx, ({ callId }) => this.#resultOf(callId, agentOf(ctx)))
+    const header = (): EpochHeader | undefined => this.#here(this.#next?.request.header)
+    const others = standIns ? new StandIns(ctx, tools, header) : undefined
+    const prepend = { prepend: true }
+    ctx.on(
+      'agent/pre-step',
+      async (_step, next) => {
+        others?.update()
+        tools.hide()
+        const decision = await next()
+        if (decision.kind === 'reject') return decision
+        const entered = this.#next?.entered.map(message => this.#here(message)) ?? []
+        return { kind: 'enter', messages: fillEntered(decision.messages, entered, { standIns }) }
+      },
+      prepend,
+    )
+    ctx.on('agent/request', async (_request, next) => this.#next?.request.header.config ?? (await next()))
+    ctx.on('llm/stream', options => this.#answer(options, agentOf(ctx)), prepend)
+    ctx.on('agent/request-error', (_error, next) => this.#afterFailure(next), prepend)
+    ctx.on('agent/error', ({ error }) => void (this.#failure ??= error))
+    ctx.on('session/event', ({ id }, event) => {
+      if (id === agentOf(ctx).id && event.type === 'tool/result') this.#afterResult(agentOf(ctx))
+    })
+  }
+
+  async #feedTurns(agent: Agent): Promise<void> {
+    for (const [index, { turn, entered }] of this.#requests.entries()) {
+      if (this.#requests[index - 1]?.turn === turn) continue
+      if (this.#difference !== undefined) break
+      // What a plugin begins by itself, it has begun by now.
+      if (this.#made.length > index) continue
+      const own = entered.filter(({ source }) => source.kind === 'user')
+      this.#feed(agent, own.length > 0 ? own : entered.slice(0, 1), 'idle')
+      await agent.whenIdle()
+    }
+    const missing = this.#next
+    if (this.#difference !== undefined || missing === undefined) return
+    this.#difference = {
+      place: placeOf(missing),
+      expected: missing.request,
+      actual: undefined,
+      ...(this.#failure === undefined ? {} : { failure: this.#failure }),
+    }
+  }
+
+  /** Only the last one wakes, so that all of them enter together. */
+  #feed(agent: Agent, messages: readonly UserMessage[], when: 'idle' | 'running'): void {
+    for (const [index, message] of messages.entries()) {
+      const { content, source } = this.#here(message)
+      const wakes = when === 'running' || index === messages.length - 1
+      agent.send(createUserMessage({ content, source }), 'next-step', wakes)
+    }
+  }
+
+  async *#answer(options: GenerateOptions, agent: Agent): AsyncGenerator<StreamChunk, void> {
+    const recorded = this.#next
+    const actual = this.#canonical(options)
+    this.#made.push(actual)
+    this.#current = recorded
+    this.#answered = 0
+    this.#served = new Set()
+    if (recorded === undefined || !this.#isRight(recorded, actual)) {
+      const place = recorded === undefined ? `${this.#made.length}` : placeOf(recorded)
+      this.#difference ??= { place, expected: recorded?.request, actual }
+      if (recorded === undefined || this.#options.goOn !== true) throw this.#stop(agent)
+    }
+    const next = this.#next
+    if (next?.turn === recorded.turn && next.attempt === 1) {
+      const steered = next.entered.filter(({ source }) => source.kind === 'user')
+      this.#feed(agent, steered, 'running')
+    }
+    for (const chunk of recorded.answer) yield this.#here(withoutWait(chunk))
+    if (recorded.outcome === 'cut' || recorded.outcome === 'silent') throw this.#stop(agent)
+  }
+
+  /** Ends the turn as somebody did when it was recorded. */
+  #stop(agent: Agent): Error {
+    agent.cancel({ kind: 'user' }, { keepInbox: true })
+    return new HarnessError('STOPPED', 'the recorded turn was stopped here')
+  }
+
+  /** What is not sure to have been sent is not compared. */
+  #isRight({ outcome, request }: RecordedRequest, actual: CanonicalRequest): boolean {
+    return outcome === 'silent' || isSameRequest(request, actual)
+  }
+
+  async #afterFailure(next: () => Promise<RequestErrorAction>): Promise<RequestErrorAction> {
+    const upcoming = this.#next
+    if (upcoming === undefined || upcoming.attempt === 1 || this.#difference !== undefined) return undefined
+    const before = this.#current?.request.messages ?? []
+    const isHistoryOther = before.some((message, index) => message !== upcoming.request.messages[index])
+    // Whoever shortened the history before the next attempt has to do so again.
+    return (isHistoryOther ? await next() : undefined) ?? { kind: 'retry' }
+  }
+
+  #resultOf(callId: string, agent: Agent): ServedResult {
+    const { results = [], end } = this.#current ?? {}
+    const index = results.findIndex((result, at) => result.callId === callId && !this.#served.has(at))
+    const result = results[index]
+    if (result === undefined) throw this.#stop(agent)
+    this.#served.add(index)
+    const concludes = end === 'concluded' && index === results.length - 1
+    return { ...this.#here(result), concludes }
+  }
+
+  #afterResult(agent: Agent): void {
+    this.#answered++
+    const { results = [], end } = this.#current ?? {}
+    if (end === 'stopped' && this.#answered === results.length) this.#stop(agent)
+  }
+
+  #canonical(options: GenerateOptions): CanonicalRequest {
+    return this.#portable.canonical(headerOf(options), options.messages)
+  }
+
+  #here<T>(value: T): T {
+    return this.#portable.here(value)
+  }
+}
+
+function agentOf(ctx: Context): Agent {
+  const { agent } = ctx
+  if (agent === undefined) throw new TypeError('the context belongs to no agent')
+  return agent
+}
+
+/** Whether both say the same, byte for byte. */
+export function isSameRequest(a: CanonicalRequest, b: CanonicalRequest): boolean {
+  return (
+    JSON.stringify(a.header) === JSON.stringify(b.header) &&
+    a.messages.length === b.messages.length &&
+    a.messages.every((message, index) => isSameMessage(message, b.messages[index]))
+  )
+}
+
+const texts = new WeakMap<object, string>()
+
+function isSameMessage(a: object, b: object | undefined): boolean {
+  return a === b || (b !== undefined && textOf(a) === textOf(b))
+}
+
+function textOf(message: object): string {
+  const text = texts.get(message) ?? JSON.stringify(message)
+  texts.set(message, text)
+  return text
+}
+
+/** A provider's wish to be left alone is not waited for again. */
+function withoutWait(chunk: StreamChunk): StreamChunk {
+  if (chunk.type !== 'finish' || chunk.reason.kind !== 'error') return chunk
+  const { providerRetryAfterMs: _wait, ...failure } = chunk.reason.failure
+  return { ...chunk, reason: { kind: 'error', failure } }
+}
