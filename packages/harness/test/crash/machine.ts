@@ -58,13 +58,19 @@ export class Machine {
     this.#alive.clear()
   }
 
+  /** This machine with another log of its only session, of which so many events were acknowledged. */
+  torn(safe: number, tear: (log: Buffer) => Buffer): Machine {
+    const all = [...this.ledger.current].map(([id, expected]) => [id, { ...expected, safe }] as const)
+    const disk = withFile(this.fs.disk, this.logPath(), tear)
+    return new Machine({ disk, expectations: new Map(all), boot: this.boot + 1 })
+  }
+
   /** Changes the log of the only session behind everybody's back, as what was not acknowledged may be changed. */
   tearLog(safe: number, tear: (log: Buffer) => Buffer): void {
     this.kill()
-    const { disk } = this.fs
-    const all = [...this.ledger.current].map(([id, expected]) => [id, { ...expected, safe }] as const)
-    this.fs = new ModelFileSystem(withFile(disk, this.logPath(), tear))
-    this.ledger = new CrashLedger(() => this.fs.trace.length, new Map(all))
+    const { fs, ledger } = this.torn(safe, tear)
+    this.fs = fs
+    this.ledger = new CrashLedger(() => this.fs.trace.length, ledger.current)
   }
 
   logPath(): string {

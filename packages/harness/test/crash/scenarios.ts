@@ -11,17 +11,21 @@ import { root } from './machine.ts'
 
 const meta: Partial<SessionHeader> = { createdAt: 1_700_000_000_000, cwd: '/srv/project' }
 
-function create({ ctx }: StoreProgram, id = 's1'): Session {
+export function create({ ctx }: StoreProgram, id = 's1'): Session {
   return ctx.sessions.create(SessionId(id), { meta })
 }
 
 /** Stores events; resolves once they are durable. */
-async function store({ ctx }: StoreProgram, session: Session, ...drafts: readonly Draft[]): Promise<void> {
+export async function store(
+  { ctx }: StoreProgram,
+  session: Session,
+  ...drafts: readonly Draft[]
+): Promise<void> {
   append(session, ...drafts)
   await ctx.sessions.flush(session)
 }
 
-async function resume({ ctx }: StoreProgram, id = 's1'): Promise<Session> {
+export async function resume({ ctx }: StoreProgram, id = 's1'): Promise<Session> {
   const { session } = await ctx.sessionPersistence.prepare(SessionId(id))
   ctx.sessions.enter(session)
   ctx.sessions.announce(session)

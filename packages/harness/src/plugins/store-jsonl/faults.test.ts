@@ -180,6 +180,36 @@ test('what is acknowledged has reached the disk, with the names that lead to it'
   await writer.close()
 })
 
+test('a log that cannot be looked at is not taken for a free place', async t => {
+  const { program } = setup(t)
+  const { writer } = await write(program().medium, 1)
+  await writer.close()
+  for (const code of ['EIO', 'EACCES', 'EMFILE']) {
+    const { fs, medium } = program()
+    fs.inject({ call: 'stat', nth: 1, times: Infinity, code })
+    const other = medium.begin(header)
+    await assert.rejects(other.append(events.slice(0, 2)), { code: 'STORE_FAILED' })
+    fs.inject()
+    await assert.rejects(other.append(events.slice(0, 2)), { code: 'SESSION_EXISTS' })
+    await other.close()
+  }
+  assert.deepEqual((await program().medium.read(id))?.events, all)
+})
+
+test('a root that cannot be read is a failure of the store, and says of which session', async t => {
+  const { program } = setup(t)
+  const { fs, medium } = program()
+  const { writer } = await write(medium, 1)
+  await writer.close()
+  fs.inject({ call: 'readdir', nth: 1, times: Infinity, code: 'EMFILE' })
+  await assert.rejects(medium.resume(id), {
+    code: 'STORE_FAILED',
+    message: /^session "s1" cannot be looked for: too many files are open: \//,
+  })
+  fs.inject()
+  await (await medium.resume(id)).writer.close()
+})
+
 test('writes that take only half of their bytes are gone on with', async t => {
   const { program } = setup(t)
   const { fs, medium } = program()

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import type { SessionId } from '@dsh/protocol'
 import { PersistenceError } from '../persistence/index.ts'
+import { storeError } from './errors.ts'
 import { unlessMissing } from './file-system.ts'
 import type { FileStat, FileSystem } from './file-system.ts'
 import { pathsIn, sessionFolder } from './layout.ts'
@@ -9,7 +10,10 @@ import { pathsIn, sessionFolder } from './layout.ts'
 export async function findFolder(fs: FileSystem, root: string, id: SessionId): Promise<string | undefined> {
   const name = sessionFolder(id)
   const found: string[] = []
-  for (const project of (await unlessMissing(fs.readdir(root))) ?? []) {
+  const projects = await unlessMissing(fs.readdir(root)).catch((error: unknown) => {
+    throw storeError(error, id, root, 'looked for')
+  })
+  for (const project of projects ?? []) {
     const folder = join(root, project, name)
     // A project that cannot be looked into must not hide the sessions of the others.
     const log = await unlessMissing(fs.stat(pathsIn(folder).log)).catch(() => undefined)

@@ -46,6 +46,23 @@ test('a lock says who has it, and goes with its release', async t => {
   assert.deepEqual(files(), [])
 })
 
+test("a lock that could not be removed when it was given back is in nobody's way", async t => {
+  const { path, program, files } = setup(t)
+  const host = program()
+  const fs = faultyFileSystem(host.fs)
+  const lock = await acquireLock(path, { ...host, fs })
+  for (const call of ['read', 'unlink'] as const) {
+    fs.inject({ call, nth: 1, code: 'EIO' })
+    await assert.rejects(lock.release(), { code: 'EIO' })
+  }
+  assert.deepEqual(files(), ['lock'])
+  assert.equal(await lockHolder(path, host), undefined)
+  const next = await acquireLock(path, host)
+  await assert.rejects(lock.check(), { code: 'SESSION_HELD' })
+  await next.release()
+  assert.deepEqual(files(), [])
+})
+
 test('whoever comes second is told who has it, since when', async t => {
   const { path, program, files } = setup(t)
   await acquireLock(path, program())

@@ -28,6 +28,9 @@ export interface LockOptions {
   readonly from?: SessionHolder | undefined
 }
 
+/** Nonces of locks that programs of this process gave back, and whose files could not be removed. */
+const givenBack = new Set<string>()
+
 const attempts = 5
 /** Long enough for another's few system calls. */
 const longestWaitMs = 20
@@ -74,6 +77,21 @@ async function tryAcquire(
   } finally {
     // One that stays is in nobody's way for longer than this process lives.
     await host.fs.unlink(claim).catch(() => undefined)
+  }
+}
+
+/** Has the lock for as long as `job` takes. */
+export async function underLock<T>(
+  path: string,
+  host: LockHost,
+  job: (lock: Lock) => Promise<T>,
+): Promise<T> {
+  const lock = await acquireLock(path, host)
+  try {
+    return await job(lock)
+  } finally {
+    // What stays locked is so until this program ends, so a short failure is not the last word.
+    await lock.release().catch(() => lock.release())
   }
 }
 
@@ -144,7 +162,8 @@ function mayTake(owner: LockOwner | 'unreadable', host: LockHost, { from }: Lock
 }
 
 function isDead(owner: LockOwner | 'unreadable' | undefined, { processes }: LockHost): boolean {
-  return owner !== undefined && owner !== 'unreadable' && processes.isDead(owner)
+  if (owner === undefined || owner === 'unreadable') return false
+  return givenBack.has(owner.nonce) || processes.isDead(owner)
 }
 
 function toLock(path: string, owner: LockOwner, host: LockHost): Lock {
@@ -161,8 +180,10 @@ function toLock(path: string, owner: LockOwner, host: LockHost): Lock {
       seen = mark
     },
     async release() {
+      givenBack.add(owner.nonce)
       const now = await readOwner(host.fs, path)
       if (now !== undefined && nonceOf(now) === owner.nonce) await host.fs.unlink(path).catch(ignoreMissing)
+      givenBack.delete(owner.nonce)
     },
   }
 }

@@ -6,7 +6,7 @@ import type { LogWriter } from '../persistence/index.ts'
 import { getArtifact, putArtifact } from './artifacts.ts'
 import { encodeEvents } from './encode.ts'
 import { storeError } from './errors.ts'
-import { writeAll } from './file-system.ts'
+import { unlessMissing, writeAll } from './file-system.ts'
 import type { OpenFile } from './file-system.ts'
 import { findFolder } from './find.ts'
 import { encodeFrame } from './frames.ts'
@@ -224,12 +224,16 @@ export class JsonlWriter implements LogWriter {
   }
 
   async #checkFree(): Promise<void> {
+    const { fs } = this.#host
     const { id } = this.#header
-    const folder = await findFolder(this.#host.fs, this.#root, id)
+    const found = await findFolder(fs, this.#root, id)
+    // The search passes over what it cannot look at; what this would write over must be seen to be missing.
+    const own = await unlessMissing(fs.stat(pathsIn(this.#folder).log))
+    const folder = found ?? (own && this.#folder)
     if (folder === undefined) return
     const { log } = pathsIn(folder)
-    const found = await readHeader(this.#host.fs, log).catch(() => 'unreadable')
-    const owner = typeof found === 'string' ? 'a log that cannot be read' : `session "${found.header.id}"`
+    const line = await readHeader(fs, log).catch(() => 'unreadable')
+    const owner = typeof line === 'string' ? 'a log that cannot be read' : `session "${line.header.id}"`
     throw new PersistenceError('SESSION_EXISTS', `session "${id}" cannot be begun: ${owner} is there: ${log}`)
   }
 
