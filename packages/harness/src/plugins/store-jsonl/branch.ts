@@ -8,7 +8,7 @@ import type { FileSystem } from './file-system.ts'
 import { encodeFrame } from './frames.ts'
 import { copyFile } from './keep.ts'
 import { pathsIn, sessionFolder } from './layout.ts'
-import { acquireLock } from './lock.ts'
+import { underLock } from './lock.ts'
 import type { LockHost } from './lock.ts'
 import type { LogPlace } from './open-log.ts'
 import { isDraft, makeFolder, publishWith } from './publish.ts'
@@ -48,12 +48,11 @@ export async function storeBranch(
     }
   }
   await makeFolder(host.fs, folder)
-  const lock = await acquireLock(path, host)
-  try {
+  await underLock(path, host, async () => {
     if ((await unlessMissing(host.fs.stat(log))) !== undefined) {
       // An earlier repair stored it, and somebody may have gone on with it.
       for await (const _ of count());
-      return { header, events }
+      return
     }
     await copyArtifacts(host.fs, from, artifacts)
     const keep = async (bytes: Uint8Array): Promise<string> => {
@@ -65,9 +64,7 @@ export async function storeBranch(
       await draft.add(encodeFrame(toHeaderLine(header, { toolStart })))
       for await (const batch of count()) await draft.addEvents(batch, keep)
     })
-  } finally {
-    await lock.release()
-  }
+  })
   return { header, events }
 }
 

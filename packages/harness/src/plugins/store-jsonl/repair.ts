@@ -10,7 +10,7 @@ import type { OpenFile } from './file-system.ts'
 import { revisionOf } from './find.ts'
 import { keepBeside } from './keep.ts'
 import { pathsIn } from './layout.ts'
-import { acquireLock } from './lock.ts'
+import { underLock } from './lock.ts'
 import type { Lock, LockHost } from './lock.ts'
 import { assertWritable, damaged, textsBeside, withLog } from './open-log.ts'
 import type { LogPlace, OpenedFile } from './open-log.ts'
@@ -28,13 +28,10 @@ import { LogDraft } from './write-log.ts'
 export async function repairLog(host: LockHost, place: LogPlace): Promise<RepairResult> {
   const { lock: path } = pathsIn(place.folder)
   try {
-    const lock = await acquireLock(path, host)
-    try {
+    return await underLock(path, host, async lock => {
       await removeDrafts(host.fs, place.folder)
-      return await withLog(host.fs, place, opened => new Repair(host, { place, opened, lock }).run())
-    } finally {
-      await lock.release()
-    }
+      return withLog(host.fs, place, opened => new Repair(host, { place, opened, lock }).run())
+    })
   } catch (error) {
     throw storeError(error, place.id, place.folder, 'repaired')
   }
