@@ -5,7 +5,7 @@ import { Entries } from './entries.ts'
 import { SessionError } from './errors.ts'
 import type { EventTypes } from './event-types.ts'
 import { hasLazySources } from './sources.ts'
-import { isReplacementSurfaceEvent, readOp, SurfaceManager } from './surface.ts'
+import { isReplacementSurfaceEvent, isSurfaceType, readOp, SurfaceManager } from './surface.ts'
 
 /** An event whose data the plugin it belongs to refuses. */
 export interface FlaggedEvent {
@@ -59,8 +59,10 @@ export function problemOfEvent(given: SessionEvent, seq: number, types: EventTyp
   try {
     const event = readEnvelope(given, seq, false)
     checkData(event, types)
-    if (isReplacementSurfaceEvent(event)) readOp(event.surfaceOp)
-    else new SurfaceManager([event], seq)
+    const { type, surfaceOp, sourceEventSeqs } = event
+    if (isReplacementSurfaceEvent(event)) readOp(surfaceOp)
+    else if (isSurfaceType(type) || surfaceOp !== undefined || sourceEventSeqs !== undefined)
+      new SurfaceManager([event], seq)
     return undefined
   } catch (error) {
     return messageOf(error)

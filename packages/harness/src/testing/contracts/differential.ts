@@ -182,7 +182,11 @@ class Subject {
     if ((this.#lengths.get(own) ?? 0) === 0) return
     const writer = this.#place.open().begin(headerFor(own))
     const events = placed([{ pause: 0, rest: { type: 'x/other', data: {} } }], 0, 0)
-    await writer.append(events).finally(() => writer.close())
+    try {
+      await writer.append(events)
+    } finally {
+      await writer.close()
+    }
   }
 
   async #remove(own: Name): Promise<unknown> {
