@@ -4,7 +4,7 @@ import { _default, gte, int, lte, minLength, strictObject, string } from 'zod/mi
 import { MAX_TIMER_DELAY_MS } from '../../kernel/index.ts'
 import type { ConfigSchema, Context, PluginObject } from '../../kernel/index.ts'
 import { createLocalProcesses, mountPersistence } from '../persistence/index.ts'
-import { localFileSystem } from './local.ts'
+import { localFileSystem, watchFolder } from './local.ts'
 import { JsonlMedium } from './medium.ts'
 
 export type { FileStat, FileSystem, OpenFile } from './file-system.ts'
@@ -34,7 +34,12 @@ export const storeJsonl: PluginObject<StoreJsonlConfig, CheckedConfig> = {
     return configSchema()
   },
   apply(ctx: Context, { root, writeBatchMaxDelayMs }) {
-    const host = { fs: localFileSystem, processes: createLocalProcesses(), now: () => Date.now() }
+    const host = {
+      fs: localFileSystem,
+      processes: createLocalProcesses(),
+      now: () => Date.now(),
+      watch: watchFolder,
+    }
     mountPersistence(ctx, new JsonlMedium(resolve(root), host), { writeBatchMaxDelayMs })
   },
 }

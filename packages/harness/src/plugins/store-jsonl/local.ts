@@ -15,6 +15,7 @@ import {
   rmdirSync,
   statSync,
   unlinkSync,
+  watch,
   writeSync,
 } from 'node:fs'
 import type { Stats } from 'node:fs'
@@ -62,6 +63,17 @@ export const localFileSystem: FileSystem = {
       closeSync(fd)
     }
   },
+}
+
+/** Watches one folder; keeps no process alive. Where the system cannot, nothing is called. */
+export function watchFolder(path: string, onChange: () => void): () => void {
+  try {
+    const watcher = watch(path, { persistent: false }, () => onChange())
+    watcher.on('error', () => watcher.close())
+    return () => watcher.close()
+  } catch {
+    return () => {}
+  }
 }
 
 function openFile(fd: number): OpenFile {

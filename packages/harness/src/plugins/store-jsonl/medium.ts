@@ -26,6 +26,7 @@ import type { LockHost } from './lock.ts'
 import { assertOwn, assertWritable, damaged, notStored, textsBeside, withLog } from './open-log.ts'
 import type { LogPlace } from './open-log.ts'
 import { readRawLog } from './raw.ts'
+import { removeLog } from './remove.ts'
 import { repairLog } from './repair.ts'
 import { scanLog } from './scan.ts'
 import type { ScannedLog } from './scan.ts'
@@ -33,6 +34,11 @@ import { sweepFolders } from './sweep.ts'
 import { verifyLog } from './verify.ts'
 import { JsonlWriter } from './writer.ts'
 import type { LooseEnd, Resumption } from './writer.ts'
+
+export interface StoreHost extends LockHost {
+  /** Calls back when something in the folder may have changed, until the returned function is called. */
+  readonly watch?: (folder: string, onChange: () => void) => () => void
+}
 
 /** A stored log, and where a writer goes on. */
 interface ReadLog extends Resumption {
@@ -43,9 +49,9 @@ interface ReadLog extends Resumption {
 export class JsonlMedium implements Medium {
   readonly name = 'store-jsonl'
   readonly #root: string
-  readonly #host: LockHost
+  readonly #host: StoreHost
 
-  constructor(root: string, host: LockHost) {
+  constructor(root: string, host: StoreHost) {
     this.#root = root
     this.#host = host
   }
@@ -101,6 +107,26 @@ export class JsonlMedium implements Medium {
   async artifact(id: SessionId, sha256: string): Promise<Uint8Array | undefined> {
     const place = await this.#find(id)
     return place && getArtifact(this.#host.fs, pathsIn(place.folder).artifacts, sha256)
+  }
+
+  async remove(id: SessionId, options: { readonly signal?: AbortSignal | undefined } = {}): Promise<boolean> {
+    const place = await this.#find(id)
+    options.signal?.throwIfAborted()
+    return place !== undefined && removeLog(this.#host, place)
+  }
+
+  watch(id: SessionId, onChange: () => void): () => void {
+    let stop: (() => void) | undefined
+    let isOver = false
+    const start = (place: LogPlace | undefined): void => {
+      if (!isOver && place !== undefined) stop = this.#host.watch?.(place.folder, onChange)
+    }
+    // A hint alone: where nothing can be watched, whoever follows looks again by itself.
+    void this.#find(id).then(start, () => undefined)
+    return () => {
+      isOver = true
+      stop?.()
+    }
   }
 
   async verify(id: SessionId, signal?: AbortSignal): Promise<MediumReport> {

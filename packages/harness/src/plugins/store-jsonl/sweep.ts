@@ -1,13 +1,14 @@
 import { unlessMissing } from './file-system.ts'
 import { sessionFolders } from './find.ts'
 import { pathsIn } from './layout.ts'
-import { acquireLock, isAbandoned } from './lock.ts'
+import { isAbandoned, underLock } from './lock.ts'
 import type { LockHost } from './lock.ts'
 import { removeDrafts } from './publish.ts'
+import { finishRemoval, isHalfRemoved, removeFolder } from './remove.ts'
 
 /**
- * Removes drafts and locks that dead programs left, and the folders of sessions that never got a log. Only a lock whose
- * owner is dead shows that a folder was left; what cannot be changed stays.
+ * Removes drafts and locks that dead programs left, the folders of sessions that never got a log, and what is left of
+ * those that were removed. Only a lock whose owner is dead shows that a folder was left; what cannot be changed stays.
  */
 export async function sweepFolders(host: LockHost, root: string): Promise<void> {
   for await (const { folder } of sessionFolders(host.fs, root)) {
@@ -16,17 +17,18 @@ export async function sweepFolders(host: LockHost, root: string): Promise<void> 
 }
 
 async function sweepFolder(host: LockHost, folder: string): Promise<void> {
+  const { fs } = host
   const paths = pathsIn(folder)
-  if (!(await isAbandoned(paths.lock, host))) return
-  const lock = await acquireLock(paths.lock, host)
-  try {
-    await removeDrafts(host.fs, folder)
-    await removeDrafts(host.fs, paths.artifacts)
-  } finally {
-    await lock.release()
-  }
-  if ((await unlessMissing(host.fs.stat(paths.log))) !== undefined) return
+  const isRemoved = await isHalfRemoved(fs, folder)
+  if (!isRemoved && !(await isAbandoned(paths.lock, host))) return
+  await underLock(paths.lock, host, async () => {
+    await removeDrafts(fs, folder)
+    await removeDrafts(fs, paths.artifacts)
+    // Looked at again, now that nobody else can begin a session here.
+    if (await isHalfRemoved(fs, folder)) await finishRemoval(fs, folder)
+  })
+  if ((await unlessMissing(fs.stat(paths.log))) !== undefined) return
   // Folders that hold anything else stay.
-  await host.fs.rmdir(paths.artifacts).catch(() => undefined)
-  await host.fs.rmdir(folder)
+  await fs.rmdir(paths.artifacts).catch(() => undefined)
+  await removeFolder(fs, folder)
 }
