@@ -65,3 +65,8 @@ export function toTable(rows: readonly Row[]): string {
   )
   return ['| scenario | crashes | recovered | lost | s |', '|---|--:|--:|--:|--:|', ...lines].join('\n')
 }
+
+/** The row of a part that never came to its end. */
+export function failedRow(scenario: string, text: string): Row {
+  return { scenario, states: 1, recovered: 0, lost: 0, seconds: 0, failures: [text] }
+}
