@@ -2,6 +2,7 @@
  * Sessions that run again: as a recording that needs no model, to see whether every request is still the same, and with
  * another model, to see what it does with the same inputs.
  */
+export { differenceLines } from './difference-text.ts'
 export { ReplayError } from './errors.ts'
 export type { ReplayErrorCode } from './errors.ts'
 export type { CanonicalMessage, CanonicalRequest } from './portable.ts'
@@ -9,6 +10,6 @@ export { recordSession } from './record.ts'
 export type { RecordOptions } from './record.ts'
 export { placeOf } from './recording.ts'
 export type { RecordedRequest, RecordedResult, Recording } from './recording.ts'
-export { readRecording, writeRecording } from './recording-file.ts'
+export { readRecording, withRequests, writeRecording } from './recording-file.ts'
 export { runRecording } from './run-recording.ts'
 export type { RecordingDifference, RecordingReport, RunRecordingOptions } from './run-recording.ts'

@@ -7,7 +7,7 @@ import type { Redaction } from '../session-export/index.ts'
 import { ReplayError } from './errors.ts'
 import { Portable } from './portable.ts'
 import type { CanonicalRequest } from './portable.ts'
-import type { RecordedRequest, RecordedResult, Recording } from './recording.ts'
+import type { RecordedPermission, RecordedRequest, RecordedResult, Recording } from './recording.ts'
 
 export interface RecordOptions {
   /** The home folder of whoever ran the session. */
@@ -21,6 +21,7 @@ interface Stretch {
   readonly entered: UserMessage[]
   readonly chunks: StreamChunk[]
   readonly results: RecordedResult[]
+  permission: RecordedPermission
   end: TurnEndReason | undefined
 }
 
@@ -67,7 +68,7 @@ function nextPlace({ turn, step, logged }: Place, next: LoggedRequest): Place {
 
 function toRecorded(
   logged: LoggedRequest,
-  { entered, chunks, results, end }: Stretch,
+  { entered, chunks, results, permission, end }: Stretch,
   context: {
     readonly turn: number
     readonly step: number
@@ -85,6 +86,7 @@ function toRecorded(
     step,
     attempt,
     request,
+    ...(Object.keys(permission).length === 0 ? {} : { permission }),
     entered: portable.out(entered),
     answer: portable.out(mergeDeltas(chunks)),
     outcome: outcome.kind === 'open' ? (chunks.length === 0 ? 'silent' : 'cut') : outcome.kind,
@@ -100,11 +102,23 @@ interface CallText {
 
 /** What followed each request, in one pass. */
 function stretchesOf(session: SessionView, logged: readonly LoggedRequest[]): Stretch[] {
-  const stretches = logged.map((): Stretch => ({ entered: [], chunks: [], results: [], end: undefined }))
+  const stretches = logged.map((): Stretch => ({
+    entered: [],
+    chunks: [],
+    results: [],
+    permission: {},
+    end: undefined,
+  }))
+  let permission: RecordedPermission = {}
   const calls = new Map<string, CallText>()
   let at = -1
-  for (const event of session.since(logged[0]?.from ?? 0)) {
-    while ((logged[at + 1]?.from ?? Infinity) <= event.seq) at++
+  for (const event of session.since(0)) {
+    for (; (logged[at + 1]?.from ?? Infinity) <= event.seq; at++) {
+      const next = stretches[at + 1]
+      if (next !== undefined) next.permission = permission
+    }
+    if (event.type === 'sandbox/mode') permission = { ...permission, mode: event.data.mode }
+    if (event.type === 'approval/policy') permission = { ...permission, policy: event.data.policy }
     const stretch = stretches[at]
     const place = logged[at]
     if (stretch === undefined || place === undefined) continue

@@ -14,6 +14,7 @@ import {
 import type { EpochHeader } from '@dsh/protocol'
 import { messageOf } from '../../kernel/index.ts'
 import { adoptChunk } from '../../core/llm/index.ts'
+import { approvalPolicies, permissionModes } from '../approval/events.ts'
 import { ReplayError } from './errors.ts'
 import type { CanonicalMessage } from './portable.ts'
 import type { RecordedRequest, Recording } from './recording.ts'
@@ -67,6 +68,15 @@ export function readRecording(text: string, name: string): Recording {
   throw new ReplayError('RECORDING_DAMAGED', `${name}: ${problem}`)
 }
 
+/** The same recording with these requests in place of its own, one for one; undefined where their number is another. */
+export function withRequests(
+  { requests }: Recording,
+  made: readonly RecordedRequest['request'][],
+): Recording | undefined {
+  if (made.length !== requests.length) return undefined
+  return { requests: requests.map((each, index) => ({ ...each, request: made[index] ?? each.request })) }
+}
+
 function readHead(line: string, name: string): number {
   let head: { readonly format?: unknown; readonly version?: unknown; readonly requests?: unknown } = {}
   try {
@@ -108,6 +118,9 @@ function lineSchema() {
         system: optional(string()),
         tools: optional(array(object({ name: string(), description: string(), parameters: json() }))),
       }),
+    ),
+    permission: optional(
+      object({ mode: optional(oneOf(permissionModes)), policy: optional(oneOf(approvalPolicies)) }),
     ),
     keep: int().check(minimum(0)),
     messages: array(message),

@@ -1,4 +1,5 @@
 import type { ContentBlock, JsonValue, StreamChunk, ToolErrorInfo, UserMessage } from '@dsh/protocol'
+import type { ApprovalPolicy, PermissionMode } from '../approval/events.ts'
 import type { CanonicalRequest } from './portable.ts'
 
 /** What a session said and heard, for running it again anywhere. */
@@ -15,6 +16,8 @@ export interface RecordedRequest {
   /** From 1 in each step. */
   readonly attempt: number
   readonly request: CanonicalRequest
+  /** What tools might do when it was asked; absent where the log does not say. */
+  readonly permission?: RecordedPermission
   /** Messages that entered with the step; none for later attempts. */
   readonly entered: readonly UserMessage[]
   readonly answer: readonly StreamChunk[]
@@ -24,6 +27,11 @@ export interface RecordedRequest {
   readonly results: readonly RecordedResult[]
   /** Why nothing more was asked in the turn although there are results: it was stopped, or a tool ended it. */
   readonly end?: 'stopped' | 'concluded'
+}
+
+export interface RecordedPermission {
+  readonly mode?: PermissionMode
+  readonly policy?: ApprovalPolicy
 }
 
 export interface RecordedResult {

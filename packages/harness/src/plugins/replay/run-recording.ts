@@ -1,10 +1,11 @@
 import { SessionId } from '@dsh/protocol'
 import type { EpochHeader, StreamChunk, UserMessage } from '@dsh/protocol'
 import type { Agent, RequestErrorAction } from '../../core/agent/index.ts'
-import { createUserMessage } from '../../core/llm/index.ts'
+import { createUserMessage, isLoopRequest } from '../../core/llm/index.ts'
 import type { GenerateOptions } from '../../core/llm/index.ts'
 import { HarnessError } from '../../kernel/index.ts'
-import type { Context } from '../../kernel/index.ts'
+import type { Context, Disposer } from '../../kernel/index.ts'
+import type {} from '../approval/index.ts'
 import { fillEntered } from './entered.ts'
 import { headerOf, Portable } from './portable.ts'
 import type { CanonicalRequest } from './portable.ts'
@@ -86,6 +87,7 @@ class Run {
       setup: agentCtx => this.#conduct(agentCtx),
       ...(signal === undefined ? {} : { signal }),
     })
+    const open = this.#closeModels(handle.agent)
     const { agent } = handle
     const stop = (): void => agent.cancel({ kind: 'user' })
     signal?.addEventListener('abort', stop, { once: true })
@@ -95,6 +97,7 @@ class Run {
     } finally {
       signal?.removeEventListener('abort', stop)
       await handle.dispose()
+      open()
     }
     return {
       made: this.#made,
@@ -104,6 +107,18 @@ class Run {
 
   get #next(): RecordedRequest | undefined {
     return this.#requests[this.#made.length]
+  }
+
+  /** Nothing but the recorded answers is heard; titles and summaries by a model are no part of a recording. */
+  #closeModels(agent: Agent): Disposer {
+    return this.#options.ctx.on(
+      'llm/stream',
+      (options, next) => {
+        if (options.sessionId === agent.id && isLoopRequest(options)) return next()
+        throw new HarnessError('NO_MODEL', 'no model is asked while a recording runs')
+      },
+      { prepend: true },
+    )
   }
 
   #conduct(ctx: Context): void {
@@ -125,7 +140,12 @@ class Run {
       prepend,
     )
     ctx.on('agent/request', async (_request, next) => this.#next?.request.header.config ?? (await next()))
-    ctx.on('llm/stream', options => this.#answer(options, agentOf(ctx)), prepend)
+    ctx.on(
+      'llm/stream',
+      (options, next) => (isLoopRequest(options) ? this.#answer(options, agentOf(ctx)) : next()),
+      prepend,
+    )
+    ctx.on('approval/request', async () => ({ outcome: 'allowed-once' }), prepend)
     ctx.on('agent/request-error', (_error, next) => this.#afterFailure(next), prepend)
     ctx.on('agent/error', ({ error }) => void (this.#failure ??= error))
     ctx.on('session/event', ({ id }, event) => {
@@ -139,6 +159,7 @@ class Run {
       if (this.#difference !== undefined) break
       // What a plugin begins by itself, it has begun by now.
       if (this.#made.length > index) continue
+      this.#permit(agent)
       const own = entered.filter(({ source }) => source.kind === 'user')
       this.#feed(agent, own.length > 0 ? own : entered.slice(0, 1), 'idle')
       await agent.whenIdle()
@@ -151,6 +172,14 @@ class Run {
       actual: undefined,
       ...(this.#failure === undefined ? {} : { failure: this.#failure }),
     }
+  }
+
+  /** What tools may do is a person's word, like the prompts. */
+  #permit({ session }: Agent): void {
+    const { mode, policy } = this.#next?.permission ?? {}
+    const permissions = this.#options.ctx.get('permissions')
+    if (mode !== undefined) permissions?.setMode(session, mode)
+    if (policy !== undefined) permissions?.setPolicy(session, policy)
   }
 
   /** Only the last one wakes, so that all of them enter together. */
@@ -216,7 +245,9 @@ class Run {
   #afterResult(agent: Agent): void {
     this.#answered++
     const { results = [], end } = this.#current ?? {}
-    if (end === 'stopped' && this.#answered === results.length) this.#stop(agent)
+    if (this.#answered < results.length) return
+    if (end === 'stopped') this.#stop(agent)
+    else if (this.#next?.turn === this.#current?.turn) this.#permit(agent)
   }
 
   #canonical(options: GenerateOptions): CanonicalRequest {

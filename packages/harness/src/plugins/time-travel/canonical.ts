@@ -1,7 +1,14 @@
-import type { GenerateOptions } from '../../core/llm/index.ts'
+import type { LlmCallConfig, Message, ToolSchema } from '@dsh/protocol'
 
 /** What kind of thing a piece of a request is, in the order in which providers read them. */
 export type RequestPart = 'route' | 'config' | 'tools' | 'system' | 'messages'
+
+/** A request, or what is compared of one. */
+export interface RequestParts extends Pick<LlmCallConfig, 'provider' | 'model' | 'reasoningEffort'> {
+  readonly tools?: readonly ToolSchema[]
+  readonly system?: string
+  readonly messages: readonly Pick<Message, 'role' | 'content'>[]
+}
 
 /** A part of the beginning that a provider's cache can hold: equal texts are equal requests. */
 export interface RequestPiece {
@@ -15,7 +22,7 @@ export interface RequestPiece {
  * A request as the pieces of its prefix. First comes the route, then what changes how the prompt is read, then tools,
  * system text and history. Ids of messages, and limits that touch the answer alone, are no part of it.
  */
-export function piecesOf(request: GenerateOptions): readonly RequestPiece[] {
+export function piecesOf(request: RequestParts): readonly RequestPiece[] {
   const { provider, model, reasoningEffort, tools = [], system, messages } = request
   const piece = (part: RequestPart, index: number, text: string): RequestPiece => ({ part, index, text })
   return [

@@ -1,7 +1,7 @@
 import type { EpochHeader, SessionEventType } from '@dsh/protocol'
 import type { SessionView } from '../../core/session/index.ts'
 import { bytesOf, piecesOf } from './canonical.ts'
-import type { RequestPart, RequestPiece } from './canonical.ts'
+import type { RequestPart, RequestParts, RequestPiece } from './canonical.ts'
 import type { RebuiltRequest } from './rebuild.ts'
 
 /** Why a provider that has the one request in its cache cannot use all of it for the other. */
@@ -61,8 +61,7 @@ export function compareRequests(
   session: Pick<SessionView, 'at'>,
 ): RequestComparison {
   const [a, b] = [piecesOf(before.request), piecesOf(after.request)]
-  let at = 0
-  while (at < a.length && at < b.length && isSame(a[at], b[at])) at++
+  const at = partAt(a, b)
   const parting = partingOf(a[at], b[at])
   const shared = a.slice(0, at)
   const facts = {
@@ -76,6 +75,19 @@ export function compareRequests(
   const { first } = parting
   if (parting.isEnd) return { ...facts, first }
   return { ...facts, first, broken: breakOf(first, { before, after, session }) }
+}
+
+/** Where two requests part; undefined where they begin alike to the end of both. */
+export function firstDifference(before: RequestParts, after: RequestParts): FirstDifference | undefined {
+  const [a, b] = [piecesOf(before), piecesOf(after)]
+  const at = partAt(a, b)
+  return partingOf(a[at], b[at])?.first
+}
+
+function partAt(a: readonly RequestPiece[], b: readonly RequestPiece[]): number {
+  let at = 0
+  while (at < a.length && at < b.length && isSame(a[at], b[at])) at++
+  return at
 }
 
 interface Parting {
@@ -180,7 +192,8 @@ function replacement(
   return {}
 }
 
-function harmlessChanges(before: EpochHeader, after: EpochHeader): readonly string[] {
+/** Fields that say how the answer is made, not what is read. */
+export function harmlessChanges(before: EpochHeader, after: EpochHeader): readonly string[] {
   return (['maxTokens', 'temperature', 'stop'] as const).flatMap(field => {
     const [old, now] = [before.config[field], after.config[field]].map(
       value => JSON.stringify(value) ?? 'unset',

@@ -3,8 +3,8 @@
  * itself. Pure functions of a session; nothing is mounted.
  */
 export { bytesOf, piecesOf } from './canonical.ts'
-export type { RequestPart, RequestPiece } from './canonical.ts'
-export { compareRequests } from './compare.ts'
+export type { RequestPart, RequestParts, RequestPiece } from './canonical.ts'
+export { compareRequests, firstDifference, harmlessChanges } from './compare.ts'
 export type { CacheBreak, FirstDifference, RequestComparison } from './compare.ts'
 export { momentAt } from './moment.ts'
 export type { Moment } from './moment.ts'
