@@ -1,18 +1,35 @@
 import { realpath } from 'node:fs/promises'
+import type { Context } from '../../kernel/index.ts'
 import type { Session } from '../../core/session/index.ts'
 import type { CheckedConfig } from './config.ts'
 import { RewindError } from './errors.ts'
 import { rawPath, shownPath } from './paths.ts'
 import { pointAt, rowsOf } from './points.ts'
 import type { Repository } from './repository.ts'
-import type { PointFile, RestorePoint, Rewind, RewindRow } from './service.ts'
+import type { Rewinder } from './rewinder.ts'
+import type {
+  PointFile,
+  RestorePoint,
+  Rewind,
+  RewindOptions,
+  RewindPreview,
+  RewindResult,
+  RewindRow,
+  RewindTarget,
+} from './service.ts'
+import type { Workspaces } from './workspaces.ts'
 
 /** `ctx.rewind` over private git repositories below the home folder. */
 export class LocalRewind implements Rewind {
   readonly #config: CheckedConfig
 
-  constructor(config: CheckedConfig) {
+  readonly #ctx: Context
+  readonly #workspaces: Workspaces
+
+  constructor(ctx: Context, config: CheckedConfig, workspaces: Workspaces) {
+    this.#ctx = ctx
     this.#config = config
+    this.#workspaces = workspaces
   }
 
   list(session: Session): readonly RewindRow[] {
@@ -47,6 +64,19 @@ export class LocalRewind implements Rewind {
   async diff(from: RestorePoint, to: RestorePoint): Promise<string> {
     const repository = await this.#repositoryOf(to)
     return repository.patch(from.commit, to.commit)
+  }
+
+  async preview(session: Session, to: RewindTarget, options: RewindOptions = {}): Promise<RewindPreview> {
+    return await (await this.#rewinder()).preview(session, to, options)
+  }
+
+  async apply(session: Session, to: RewindTarget, options: RewindOptions = {}): Promise<RewindResult> {
+    return await (await this.#rewinder()).apply(session, to, options)
+  }
+
+  async #rewinder(): Promise<Rewinder> {
+    const { Rewinder } = await import('./rewinder.ts')
+    return new Rewinder(this.#ctx, this.#workspaces)
   }
 
   async #repositoryOf({ workspace }: RestorePoint): Promise<Repository> {

@@ -63,7 +63,7 @@ function entryOf(state: Points, { seq, data }: SessionEvent<'restore/point'>): E
 }
 
 function rewindEntry(state: Points, { seq, data }: SessionEvent<'rewind/applied'>): Entry | undefined {
-  const { commit, backup, files, written } = data
+  const { commit, backup, files, written, kept } = data
   if (commit === undefined) return undefined
   const changed = files.map(({ path, action }) => ({ path, status: statusOf[action] }))
   const point: Point = {
@@ -77,6 +77,7 @@ function rewindEntry(state: Points, { seq, data }: SessionEvent<'rewind/applied'
     insertions: 0,
     deletions: 0,
     changed,
+    kept: kept.filter(({ reason }) => reason === 'changed-by-user').map(({ path }) => path),
   }
   return { point, seq, before: state.last }
 }

@@ -1,7 +1,7 @@
 import type { SessionId } from '@dsh/protocol'
 import type { Emit } from '../../kernel/index.ts'
 import type { Session } from '../../core/session/index.ts'
-import type { ChangedPath, FileAction, KeptReason, RewindScope, SkippedPaths } from './events.ts'
+import type { ChangedPath, FileAction, KeptReason, LogPlace, RewindScope, SkippedPaths } from './events.ts'
 
 /** A state of a workspace's files that can be read and gone back to. */
 export interface RestorePoint {
@@ -19,6 +19,8 @@ export interface RestorePoint {
   readonly deletions: number
   readonly changed: readonly ChangedPath[]
   readonly skipped?: SkippedPaths
+  /** Of a rewind: paths that it left as the user had them. */
+  readonly kept?: readonly string[]
   /** The folder of the session. */
   readonly workspace: string
 }
@@ -63,7 +65,10 @@ export interface PreviewFile {
 }
 
 export interface RewindOptions {
+  /** Default `both`; of an undo always that of the rewind. */
   readonly scope?: RewindScope
+  /** Of the new session; a fresh one where absent. */
+  readonly childId?: SessionId
   /** Paths to write although the user changed them. */
   readonly overwrite?: readonly string[]
   readonly signal?: AbortSignal
@@ -71,10 +76,8 @@ export interface RewindOptions {
 
 export interface RewindPreview {
   readonly scope: RewindScope
-  /** The first event that is taken back. */
-  readonly seq: number
-  /** The last event that the conversation keeps; -1 for none. */
-  readonly boundary: number
+  /** Where the conversation would go on: the last event of which session. */
+  readonly to: LogPlace
   /** Absent where the scope leaves the files alone. */
   readonly point?: RestorePoint
   readonly files: readonly PreviewFile[]
@@ -102,7 +105,21 @@ export interface Rewind {
   read(point: RestorePoint, path: string): Promise<Uint8Array | undefined>
   /** What differs, as a unified patch; binary files are named only. Both points are of one workspace. */
   diff(from: RestorePoint, to: RestorePoint): Promise<string>
+  /**
+   * What `apply` would do now. Changes nothing in the workspace or a log. Rejects with REWIND_NO_POINT where files are
+   * asked for and none are kept from then.
+   */
+  preview(session: Session, to: RewindTarget, options?: RewindOptions): Promise<RewindPreview>
+  /**
+   * Takes files, conversation or both back to right before event `to`, or takes the last rewind back. The conversation
+   * goes on in a new session; the given one stays as it is. Rejects with REWIND_OPEN_TURN while a turn runs here, and as
+   * the store does where another program has the session.
+   */
+  apply(session: Session, to: RewindTarget, options?: RewindOptions): Promise<RewindResult>
 }
+
+/** The first event that is taken back, or the last rewind. */
+export type RewindTarget = number | 'undo'
 
 export interface RewindNotice {
   readonly code:

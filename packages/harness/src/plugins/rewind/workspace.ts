@@ -35,8 +35,9 @@ export interface Taken {
 /** The workspace of sessions, whose states are kept as they ask for it, one after another. */
 export class Workspace {
   readonly root: string
+  /** `root` as bytes. */
+  readonly raw: RawPath
   readonly repository: Repository
-  readonly #raw: RawPath
   readonly #config: CheckedConfig
   readonly #without: ReadonlySet<RawPath>
   readonly #rules: RulesCache = new Map()
@@ -49,7 +50,7 @@ export class Workspace {
   private constructor(root: string, repository: Repository, config: CheckedConfig, home: string) {
     this.root = root
     this.repository = repository
-    this.#raw = rawOf(root)
+    this.raw = rawOf(root)
     this.#config = config
     this.#without = new Set([rawOf(home)])
   }
@@ -103,7 +104,7 @@ export class Workspace {
 
   async #walk(signal: AbortSignal): Promise<Walked> {
     const { maxFileBytes, maxFiles, maxBytes } = this.#config
-    const walked = await walk(this.#raw, {
+    const walked = await walk(this.raw, {
       maxFileBytes,
       maxFiles,
       maxBytes,
@@ -125,7 +126,7 @@ export class Workspace {
     const large = new Set(tooLarge)
     for (const path of this.#base?.known.keys() ?? []) {
       if (files.has(path) || large.has(path)) continue
-      const stats = lookAt(this.#raw, path)
+      const stats = lookAt(this.raw, path)
       if (stats === undefined || !(stats.isFile() || stats.isSymbolicLink())) continue
       if (stats.size <= this.#config.maxFileBytes) files.set(path, lookOf(stats))
       else tooLarge.push(path)
@@ -141,8 +142,11 @@ export class Workspace {
     const { ignored } = walked
     if (first.done === true && base !== undefined && draft.hasFactsOf(base)) {
       this.#base = { ...base, known: draft.known }
-      await this.#point(ref, base.commit)
-      return { commit: base.commit, facts: base.facts, ignored }
+      const commit = await this.#reusable(base, parent)
+      if (commit !== undefined) {
+        await this.#point(ref, commit)
+        return { commit, facts: base.facts, ignored }
+      }
     }
     const made = await makeCommit(this.repository.git, {
       baseTree: base?.tree,
@@ -160,6 +164,12 @@ export class Workspace {
     return { commit: made.commit, facts, ignored }
   }
 
+  /** A commit with the files of `base` that `parent` is an ancestor of: what points to it keeps the older ones too. */
+  async #reusable({ commit, tree }: Base, parent: string | undefined): Promise<string | undefined> {
+    if (parent === undefined || parent === commit) return commit
+    return (await this.repository.tree(parent)) === tree ? parent : undefined
+  }
+
   async #point(ref: string, commit: string): Promise<void> {
     if (this.#refs.get(ref) === commit) return
     await this.repository.setRef(ref, commit)
@@ -169,7 +179,7 @@ export class Workspace {
   #read(path: RawPath, walked: Walked): FileContent | undefined {
     const seen = walked.files.get(path)
     if (seen === undefined) return undefined
-    const content = readContent(this.#raw, path, { seen, maxBytes: this.#config.maxFileBytes })
+    const content = readContent(this.raw, path, { seen, maxBytes: this.#config.maxFileBytes })
     if (typeof content !== 'string') return content
     walked.files.delete(path)
     if (content === 'unreadable') walked.unreadable.push(path)

@@ -1,0 +1,287 @@
+import { randomUUID } from 'node:crypto'
+import { SessionId } from '@dsh/protocol'
+import type { SessionEvent, SessionEventMap } from '@dsh/protocol'
+import { messageOf } from '../../kernel/index.ts'
+import type { Context } from '../../kernel/index.ts'
+import type { Session } from '../../core/session/index.ts'
+import { createLocalProcesses } from '../persistence/index.ts'
+import { carryOut } from './carry-out.ts'
+import { RewindError } from './errors.ts'
+import type { KeptReason } from './events.ts'
+import { changedByUser, goalOf, ignoreOf } from './goal.ts'
+import type { Goal } from './goal.ts'
+import { beginJournal, endJournal, readJournal } from './journal.ts'
+import type { Journal } from './journal.ts'
+import { refOf } from './keeper.ts'
+import { rawPath, shownPath } from './paths.ts'
+import type { RawPath } from './paths.ts'
+import { planOf } from './plan.ts'
+import type { Kept, Plan } from './plan.ts'
+import type { PreviewFile, RewindOptions, RewindPreview, RewindResult, RewindTarget } from './service.ts'
+import { whileLive, withSource } from './writing.ts'
+import type { Workspace } from './workspace.ts'
+import type { Workspaces } from './workspaces.ts'
+
+interface PlanHow {
+  /** Points to the present state afterwards. */
+  readonly ref: string
+  readonly options: RewindOptions
+}
+
+interface Planned {
+  readonly plan: Plan
+  /** The present state. */
+  readonly now: string
+}
+
+const previewRef = 'refs/dsh/preview'
+const namedFiles = 200
+/** Workspaces that this program is rewinding. */
+const busy = new Set<string>()
+
+/** Plans and carries out rewinds. */
+export class Rewinder {
+  readonly #ctx: Context
+  readonly #workspaces: Workspaces
+  readonly #processes = createLocalProcesses()
+
+  constructor(ctx: Context, workspaces: Workspaces) {
+    this.#ctx = ctx
+    this.#workspaces = workspaces
+  }
+
+  async preview(session: Session, target: RewindTarget, options: RewindOptions): Promise<RewindPreview> {
+    const goal = goalOf(session, target, options)
+    const { scope, to } = goal
+    if (goal.commit === undefined) return { scope, to, files: [] }
+    await this.#recover(session)
+    const workspace = await this.#openFor(session)
+    const { plan, now } = await this.#plan(workspace, goal, { ref: previewRef, options })
+    const lines = await workspace.repository.changes(now, goal.commit)
+    const counts = new Map(lines.map(({ path, insertions, deletions }) => [path, { insertions, deletions }]))
+    const files = [
+      ...plan.steps.map(({ path, action }) => ({ path, status: action })),
+      ...plan.kept.map(({ path, reason }) => ({ path, status: statusOf(reason), reason })),
+    ]
+    return {
+      scope,
+      to,
+      files: files
+        .toSorted((a, b) => (a.path < b.path ? -1 : 1))
+        .map((file): PreviewFile => {
+          const { insertions, deletions } = counts.get(file.path) ?? {}
+          const shown = { ...file, path: shownPath(file.path) }
+          return insertions === undefined || deletions === undefined
+            ? shown
+            : { ...shown, insertions, deletions }
+        }),
+    }
+  }
+
+  async apply(session: Session, target: RewindTarget, options: RewindOptions): Promise<RewindResult> {
+    return await withSource(
+      this.#ctx,
+      session.id,
+      source => this.#apply(source, target, options),
+      options.signal,
+    )
+  }
+
+  async #apply(source: Session, target: RewindTarget, options: RewindOptions): Promise<RewindResult> {
+    const goal = goalOf(source, target, options)
+    const { scope, to, cut, undo } = goal
+    await this.#assertFree(to.session, source)
+    const workspace = await this.#openFor(source).catch((error: unknown) => {
+      if (goal.commit !== undefined) throw error
+      return undefined
+    })
+    return await this.#alone(workspace, async () => {
+      const ref = refOf(source.id)
+      const planned =
+        workspace === undefined ? undefined : await this.#planFor(workspace, goal, { ref, options })
+      const childId = options.childId ?? SessionId(randomUUID())
+      const journal: Journal = {
+        owner: this.#processes.self(),
+        nonce: randomUUID().slice(0, 8),
+        scope,
+        from: { session: source.id, seq: source.length - 1 },
+        to,
+        session: cut === undefined || scope === 'files' ? to.session : childId,
+        ...(cut === undefined || scope === 'files' ? {} : { cut }),
+        ...(planned !== undefined && goal.commit !== undefined ? { plan: planned.plan } : {}),
+        ...(planned === undefined ? {} : { backup: planned.now }),
+        ...(undo === undefined ? {} : { undo }),
+      }
+      if (workspace !== undefined && !(await beginJournal(workspace.repository.folder, journal)))
+        throw busyError(workspace.root)
+      return await this.#complete(workspace, journal, source)
+    })
+  }
+
+  /** Completes what another program, or an error, broke off; so the workspace is in no state between two. */
+  async #recover(session: Session): Promise<void> {
+    const workspace = await this.#openFor(session).catch(() => undefined)
+    if (workspace === undefined) return
+    await this.#alone(workspace, async () => {
+      const { root, repository } = workspace
+      const journal = await readJournal(repository.folder)
+      if (journal === undefined) return
+      const isOwn = journal.owner.pid === this.#processes.self().pid
+      if (!isOwn && !this.#processes.isDead(journal.owner)) throw busyError(root)
+      const what = await this.#completed(workspace, journal)
+      this.#ctx.emit('rewind/notice', { code: 'REWIND_BROKEN_OFF', message: what, workspace: root })
+    })
+  }
+
+  /** What became of it, for the person. */
+  async #completed(workspace: Workspace, journal: Journal): Promise<string> {
+    const what = `a rewind of "${workspace.root}" that was broken off`
+    try {
+      const { from } = journal
+      await withSource(this.#ctx, from.session, source => this.#complete(workspace, journal, source))
+      return `${what} has been completed; it goes on in session ${journal.session}`
+    } catch (error) {
+      if (!(error instanceof RewindError) || error.code !== 'REWIND_POINT_GONE') throw error
+      await endJournal(workspace.repository.folder)
+      return `${what} cannot be completed: ${messageOf(error)}`
+    }
+  }
+
+  /** May be done again after it was broken off anywhere. */
+  async #complete(
+    workspace: Workspace | undefined,
+    journal: Journal,
+    source: Session,
+  ): Promise<RewindResult> {
+    const { plan, scope, session, backup, nonce } = journal
+    const kept: Kept[] = [...(plan?.kept ?? [])]
+    let written: Plan['steps'] = []
+    let commit: string | undefined
+    if (workspace !== undefined) {
+      if (plan !== undefined) {
+        const blobs = (oids: readonly string[]) => workspace.repository.blobs(oids)
+        const out = await carryOut(plan, { root: workspace.raw, nonce, blobs })
+        written = out.done
+        kept.push(...out.kept)
+      }
+      const message = `${session} after a rewind of ${journal.from.session}`
+      commit = (await workspace.take({ ref: refOf(session), parent: backup, message })).commit
+    }
+    const files = written.map(({ path, action }) => ({ path: shownPath(path), action }))
+    const shownKept = kept.map(({ path, reason }) => ({ path: shownPath(path), reason }))
+    await this.#log(journal, source, {
+      scope,
+      from: journal.from,
+      to: journal.to,
+      ...(commit === undefined ? {} : { commit }),
+      ...(backup === undefined ? {} : { backup }),
+      files: files.slice(0, namedFiles),
+      written: files.length,
+      kept: shownKept,
+      ...(journal.undo === undefined ? {} : { undo: journal.undo }),
+    })
+    if (workspace !== undefined) {
+      await endJournal(workspace.repository.folder)
+      await workspace.rest()
+    }
+    return { session, scope, files, kept: shownKept, ...(backup === undefined ? {} : { backup }) }
+  }
+
+  async #log(
+    { session: id, cut }: Journal,
+    source: Session,
+    data: SessionEventMap['rewind/applied'],
+  ): Promise<void> {
+    const append = (session: Session): void => {
+      if (!isLogged(session.last('rewind/applied'), data)) session.append('rewind/applied', data)
+    }
+    if (id === source.id) return await whileLive(this.#ctx, source, append)
+    if (cut === undefined)
+      return await withSource(this.#ctx, id, session => whileLive(this.#ctx, session, append))
+    if (await this.#isStored(id)) return
+    const { cwd, agentPreset } = source.header
+    const meta = {
+      parentSession: source.id,
+      seedLength: cut.boundary + 1,
+      ...(cwd === undefined ? {} : { cwd }),
+      ...(agentPreset === undefined ? {} : { agentPreset }),
+    }
+    const child = source.branch(id, cut.boundary + 1, { meta, closeTurn: cut.openTurn })
+    await whileLive(this.#ctx, child, append)
+  }
+
+  async #isStored(id: SessionId): Promise<boolean> {
+    const rows = (await this.#ctx.get('sessionPersistence')?.list()) ?? []
+    return this.#ctx.sessions.get(id) !== undefined || rows.some(row => row.id === id)
+  }
+
+  async #assertFree(id: SessionId, source: Session): Promise<void> {
+    if (id !== source.id) await withSource(this.#ctx, id, async () => {})
+  }
+
+  /** One rewind of a workspace at a time. */
+  async #alone<T>(workspace: Workspace | undefined, job: () => Promise<T>): Promise<T> {
+    if (workspace === undefined) return await job()
+    const { root } = workspace
+    if (busy.has(root)) throw busyError(root)
+    busy.add(root)
+    try {
+      return await job()
+    } finally {
+      busy.delete(root)
+    }
+  }
+
+  async #openFor({ id, header: { cwd } }: Session): Promise<Workspace> {
+    if (cwd === undefined) throw new RewindError('REWIND_OFF', `session "${id}" has no folder`)
+    const workspace = this.#ctx.sessions.get(id) === undefined ? undefined : await this.#workspaces.get(cwd)
+    return workspace ?? (await this.#workspaces.open(cwd))
+  }
+
+  /** Where files are left alone, a state that cannot be kept is no reason to refuse. */
+  async #planFor(workspace: Workspace, goal: Goal, how: PlanHow): Promise<Planned | undefined> {
+    return await this.#plan(workspace, goal, how).catch((error: unknown) => {
+      if (goal.commit !== undefined) throw error
+      return undefined
+    })
+  }
+
+  async #plan(workspace: Workspace, goal: Goal, { ref, options }: PlanHow): Promise<Planned> {
+    const { repository } = workspace
+    const { commit, last = commit, since } = goal
+    const message = 'before a rewind'
+    const parent = ref === previewRef ? undefined : last
+    const taken = await workspace.take({ ref, parent, message, signal: options.signal })
+    if (commit === undefined || last === undefined)
+      return { plan: { steps: [], kept: [], leaving: [], coming: [] }, now: taken.commit }
+    const [now, target, left] = await Promise.all(
+      [taken.commit, commit, last].map(each => repository.state(each)),
+    )
+    if (now === undefined || target === undefined || left === undefined) throw new TypeError('no state')
+    const ignore = await ignoreOf(workspace, target)
+    const byUser = await changedByUser(workspace, since)
+    const overwrite = new Set((options.overwrite ?? []).map(rawPath))
+    const wasIgnored = (path: RawPath): boolean => ignore.covers(path)
+    return { plan: planOf({ now, last: left, target, byUser, overwrite, wasIgnored }), now: taken.commit }
+  }
+}
+
+function statusOf(reason: KeptReason): 'conflict' | 'unknown' {
+  return reason === 'not-in-point' ? 'unknown' : 'conflict'
+}
+
+/** A rewind that was broken off between its log and its end has been told already. */
+function isLogged(
+  last: SessionEvent<'rewind/applied'> | undefined,
+  { backup, from }: SessionEventMap['rewind/applied'],
+): boolean {
+  return (
+    last?.data.backup === backup &&
+    last?.data.from.session === from.session &&
+    last.data.from.seq === from.seq
+  )
+}
+
+function busyError(root: string): RewindError {
+  return new RewindError('REWIND_BUSY', `another program is rewinding "${root}"`)
+}
