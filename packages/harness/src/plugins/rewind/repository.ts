@@ -50,6 +50,8 @@ export interface PathChange {
   readonly deletions?: number
 }
 
+/** Where the files are in a commit. There is no such folder where there are no files. */
+const below = 'files/'
 const marker = 'workspace.json'
 
 const config = `[core]
@@ -108,7 +110,7 @@ export class Repository {
   /** Rejects with REWIND_POINT_GONE. */
   async state(commit: string): Promise<TreeState> {
     const [listing, facts] = await Promise.all([
-      this.#ofPoint(commit, ['ls-tree', '-r', '-z', '-l', `${commit}:files`]),
+      this.#ofPoint(commit, ['ls-tree', '-r', '-z', '-l', commit, below]),
       this.#ofPoint(commit, ['cat-file', 'blob', `${commit}:facts.json`]),
     ])
     const read = JSON.parse(facts.toString('utf8')) as TreeFacts
@@ -123,14 +125,14 @@ export class Repository {
 
   /** Lines are counted as git does; renames are a deletion and an addition. */
   async changes(from: string, to: string): Promise<readonly PathChange[]> {
-    const args = ['diff-tree', '-r', '-z', '--raw', '--numstat', '--no-renames']
-    const output = await this.#ofPoint(to, [...args, `${from}:files`, `${to}:files`])
+    const args = ['diff-tree', '-r', '-z', '--raw', '--numstat', '--no-renames', `--relative=${below}`]
+    const output = await this.#ofPoint(to, [...args, from, to])
     return changesIn(output.toString('latin1'))
   }
 
   async patch(from: string, to: string): Promise<string> {
     const args = ['diff-tree', '-r', '-p', '--no-renames', '--no-ext-diff', '--no-textconv', '--no-color']
-    return (await this.#ofPoint(to, [...args, `${from}:files`, `${to}:files`])).toString('utf8')
+    return (await this.#ofPoint(to, [...args, `--relative=${below}`, from, to])).toString('utf8')
   }
 
   /** In the order asked for; what it holds is in memory at once. */
@@ -168,7 +170,7 @@ function filesIn(listing: string, { modes: [plain, executable], odd }: TreeFacts
     if (line === '') continue
     const tab = line.indexOf('\t')
     const [kind = '', , oid = '', size = ''] = line.slice(0, tab).split(/ +/)
-    const path = line.slice(tab + 1)
+    const path = line.slice(tab + 1 + below.length)
     const usual = kind === '100755' ? executable : plain
     const mode = kind === '120000' ? 0o777 : (odd[shownPath(path)] ?? usual)
     files.set(path, { kind: kind as TreeFile['kind'], mode, oid, size: Number(size) })
