@@ -95,7 +95,7 @@ class Scan {
       for (const row of connection.iterate(someEvents, this.#row.key, start, this.#stop - 1)) {
         const body = row['event'] as string | Uint8Array
         this.#accept({ seq: Number(row['seq']), body, chain: String(row['chain']) })
-        bytes += sizeOf(body)
+        bytes += body.length
         if (bytes >= bytesAtOnce) return
       }
     } catch (error) {
