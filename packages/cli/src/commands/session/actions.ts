@@ -123,10 +123,38 @@ export const sessionActions: readonly Command[] = [
     load: async () => (await import('./archive.ts')).archive,
   },
   {
+    name: 'session rename',
+    usage: 'dsh session rename ID TITLE...',
+    about: 'Give one a title',
+    options: {},
+    load: async () => (await import('./rename.ts')).rename,
+  },
+  {
+    name: 'session stats',
+    usage: 'dsh session stats [ID] [--json]',
+    about: 'Count steps, time and tokens of one, or of all by day, model and folder',
+    options: { json: { type: 'boolean', about: 'print it as JSON' } },
+    words: ['[ID]'],
+    load: async () => (await import('./stats.ts')).stats,
+  },
+  {
     name: 'session rm',
     usage: 'dsh session rm ID... [--yes]',
     about: 'Remove sessions for good',
     options: { yes: { type: 'boolean', about: 'do not ask' } },
     load: async () => (await import('./rm.ts')).rm,
+  },
+  {
+    name: 'session test',
+    usage: 'dsh session test record ID [FILE] | dsh session test run FILE… [--update]',
+    about: 'Make a session a test that needs no key, and run such tests',
+    options: {
+      update: { type: 'boolean', about: 'write the requests as they are now into the files' },
+    },
+    notes: [
+      'record  writes the inputs, answers and results of a session, and what it asked, without secrets',
+      'run     gives them again to what is set up now; every request must be the recorded one',
+    ],
+    load: async () => (await import('./test.ts')).test,
   },
 ]

@@ -1,27 +1,50 @@
-import { homedir } from 'node:os'
-import type { SessionRow } from '@dsh/harness/session'
-import { unbroken } from '../../text.ts'
+import { inColumns } from '../../columns.ts'
+import { countOption } from '../../count-option.ts'
+import { localTime, shortFolder } from '../../place-and-time.ts'
+import { workFolder } from '../../run/folder.ts'
+import { inert, unbroken } from '../../text.ts'
 import type { CommandBody } from '../../command.ts'
+import type { Io } from '../../io.ts'
+import type { SessionOverview, SessionOverviews, UnreadableSession } from '@dsh/harness/plugins/session-query'
 import { withReader } from './reader.ts'
 
+type Row = SessionOverview | UnreadableSession
+
+const usualRows = 20
+const titleColumns = 44
+
 export const ls: CommandBody = ({ values }, io) =>
-  withReader(io, async ({ sessions }) => {
-    const rows = [...(await sessions.list())].toSorted((a, b) => timeOf(b) - timeOf(a))
-    if (rows.length === 0) io.err.line(`no sessions in ${io.home} yet`)
+  withReader(io, async ({ ctx }) => {
+    const asked = countOption('limit', values.limit, 'dsh session ls --limit 50')
+    const isWhole = values.all === true || (values.json === true && asked === undefined)
+    const limit = asked ?? (isWhole ? undefined : usualRows)
+    const page = await ctx.sessionQuery.overview({
+      ...(limit === undefined ? {} : { limit }),
+      ...(values.here === true ? { cwd: await workFolder(io.cwd, undefined) } : {}),
+      withArchived: values.archived === true,
+    })
     const format = values.json === true ? jsonRow : humanRow
-    for (const row of rows) io.out.line(format(row))
+    for (const row of page.rows) io.out.line(format(row))
+    tellRest(page, io, { isJson: values.json === true })
     return 0
   })
 
-/** A row that cannot be read has no time; it stands last. */
-function timeOf(row: SessionRow): number {
-  return 'header' in row ? row.updatedAt : 0
+/** Beside the rows, so that whoever counts them counts sessions. */
+function tellRest(
+  { rows, total, indexProblem }: SessionOverviews,
+  io: Io,
+  { isJson }: { readonly isJson: boolean },
+): void {
+  if (total === 0) io.err.line(`no sessions in ${io.home} yet`)
+  if (rows.length < total && !isJson) io.err.line(`${rows.length} of ${total}; all: dsh session ls --all`)
+  if (indexProblem !== undefined) io.err.line(`the index cannot be used: ${inert(indexProblem)}`)
 }
 
-function jsonRow(row: SessionRow): string {
+function jsonRow(row: Row): string {
   if (!('header' in row)) return JSON.stringify(row)
-  const { id, header, updatedAt, path } = row
+  const { id, header, updatedAt, path, bytes, holder, isPartial, summary } = row
   const { createdAt, cwd, parentSession, origin } = header
+  const { title, isTitled, firstPrompt, lastPromptAt, turns, model, archived } = summary ?? {}
   return JSON.stringify({
     id,
     createdAt,
@@ -30,18 +53,36 @@ function jsonRow(row: SessionRow): string {
     parentSession,
     origin,
     path,
+    bytes,
+    title,
+    titled: isTitled,
+    firstPrompt,
+    lastPromptAt,
+    turns,
+    model,
+    archived,
+    holder: holder === undefined ? undefined : { pid: holder.pid, since: holder.since },
+    partial: isPartial ? true : undefined,
   })
 }
 
-function humanRow(row: SessionRow): string {
+function humanRow(row: Row): string {
   if (!('header' in row)) return unbroken(`${row.id}  unreadable: ${row.problem}`)
   const { cwd = '' } = row.header
-  const below = cwd.startsWith(`${homedir()}/`) ? `~${cwd.slice(homedir().length)}` : cwd
-  return unbroken(`${row.id}  ${localTime(row.updatedAt)}  ${below}`)
+  const title = inColumns(unbroken(row.summary?.title ?? ''), titleColumns)
+  const parts = [row.id, localTime(row.updatedAt), turnsOf(row), title, shortFolder(cwd), ...marksOf(row)]
+  return unbroken(parts.join('  ')).trimEnd()
 }
 
-/** `2026-11-30 14:05`, in the zone of the machine. */
-function localTime(time: number): string {
-  const date = new Date(time - new Date(time).getTimezoneOffset() * 60_000)
-  return date.toISOString().slice(0, 16).replace('T', ' ')
+/** `3+` where there are at least 3. */
+function turnsOf({ summary, isPartial }: SessionOverview): string {
+  const count = summary === undefined ? '' : `${summary.turns}${isPartial ? '+' : ''}`
+  return `${count.padStart(4)} ${summary?.turns === 1 && !isPartial ? 'turn ' : 'turns'}`
+}
+
+function marksOf({ summary, holder }: SessionOverview): string[] {
+  return [
+    ...(summary?.archived === true ? ['[archived]'] : []),
+    ...(holder === undefined ? [] : [`[open in process ${holder.pid}]`]),
+  ]
 }

@@ -28,6 +28,9 @@ const applicationIdAt = 68
 /** Of one attempt, which blocks; whoever has more time asks again. */
 const busyTimeoutMs = 40
 const pauseMs = 20
+/** Each checkpoint waits for the disk. */
+const checkpointPages = 8000
+const cacheKb = 16_384
 
 /** SQLite's primary result codes. */
 const codes = {
@@ -167,6 +170,8 @@ async function openFile(path: string): Promise<IndexDatabase> {
   try {
     await prepareFile(db, path)
     db.exec('PRAGMA synchronous = NORMAL')
+    db.exec(`PRAGMA wal_autocheckpoint = ${checkpointPages}`)
+    db.exec(`PRAGMA cache_size = -${cacheKb}`)
     db.exec(temporarySchema)
     return { db, isWritable: true, identity }
   } catch (error) {

@@ -46,9 +46,17 @@ export function textOf(event: SessionEvent, queued: QueuedPrompts = noPrompts): 
   }
 }
 
+/** In whatever else a normal form is the text itself, which is dear to find out letter by letter. */
+const mayCompose = /[\p{M}\u1100-\u11ff\u2126\u212a\u212b\uf900-\ufaff]/u
+
 /** `text` as it is searched: one line, in one normal form, without what no text holds. */
 export function searchable(text: string): string {
-  return text.toWellFormed().normalize('NFC').replaceAll('\0', ' ').replace(/\s+/g, ' ').trim()
+  const sound = text.toWellFormed()
+  const normal = mayCompose.test(sound) ? sound.normalize('NFC') : sound
+  return normal
+    .replaceAll('\0', ' ')
+    .replace(/\s{2,}|[^\S ]/g, ' ')
+    .trim()
 }
 
 /** The same for a whole event; undefined where there is nothing to find. */

@@ -111,12 +111,12 @@ interface Clause {
   readonly values: readonly Value[]
 }
 
-/** Texts too short for the index are looked for in every document. */
+/** Events that may hold the text: the index knows runs of it. What is too short for that is looked for everywhere. */
 function candidatesOf(place: Shelf['place'], needle: Needle): Clause {
   const { documents, words } = tables[place]
-  const { phrase } = needle
-  if (phrase !== undefined)
-    return { sql: `SELECT rowid AS id FROM ${words} WHERE ${words} MATCH ?`, values: [phrase] }
+  const { runs } = needle
+  if (runs !== undefined)
+    return { sql: `SELECT rowid AS id FROM ${words} WHERE ${words} MATCH ?`, values: [runs] }
   const spellings = needle.spellings.filter((_, index) => index < spellingsAtMost)
   const any = spellings.map(() => 'instr(text, ?) > 0').join(' OR ')
   return { sql: `SELECT id FROM ${documents} WHERE ${any}`, values: spellings }

@@ -4,8 +4,10 @@ import { literal } from './literal.ts'
 import type { Snippet } from './service.ts'
 
 const mostCharacters = 1000
-/** What the index cannot look up: it knows runs of three characters. */
-const shortest = 3
+/** What the index knows: which events hold a run of three characters. */
+const runLength = 3
+/** More runs would find no fewer events that do not hold the text. */
+const mostRuns = 40
 const snippetLead = 60
 
 /** A piece of text that is looked for as it stands, in whatever case. */
@@ -25,9 +27,13 @@ export class Needle {
     this.#pattern = new RegExp(literal(text), 'giu')
   }
 
-  /** The query of the full-text index; undefined where the text is too short for it. */
-  get phrase(): string | undefined {
-    return [...this.text].length < shortest ? undefined : `"${this.text.replaceAll('"', '""')}"`
+  /** The runs of three characters in it, as a query of the index; undefined where the text is too short for one. */
+  get runs(): string | undefined {
+    const chars = [...this.text]
+    if (chars.length < runLength) return undefined
+    const runs = new Set(chars.slice(runLength - 1).map((_, at) => chars.slice(at, at + runLength).join('')))
+    const asked = [...runs].filter((_, at) => at < mostRuns)
+    return asked.map(run => `"${run.replaceAll('"', '""')}"`).join(' AND ')
   }
 
   /** Spellings of a short text, one of which stands in every text that holds it in whatever case. */

@@ -15,8 +15,8 @@ const documents = `
   length INTEGER NOT NULL,
   text TEXT NOT NULL`
 
-/** Runs of three characters: finds any substring of three or more, in scripts without spaces too. */
-const words = `fts5(text, content='', contentless_delete=1, tokenize='trigram')`
+/** Which documents hold which runs of three characters; where in them is looked up in the text. */
+const words = `fts5(text, content='', contentless_delete=1, detail=none, tokenize='trigram')`
 
 const tables = `
   CREATE TABLE state (generation INTEGER NOT NULL);

@@ -1,0 +1,112 @@
+import type { SearchHit, SessionHits, SessionSearchPage } from '@dsh/harness/plugins/session-query'
+import { countOption } from '../../count-option.ts'
+import { usageError } from '../../errors.ts'
+import { localTime, shortFolder } from '../../place-and-time.ts'
+import { workFolder } from '../../run/folder.ts'
+import { inert, oneLine, unbroken } from '../../text.ts'
+import type { CommandBody } from '../../command.ts'
+import type { Io, Output } from '../../io.ts'
+import { withReader } from './reader.ts'
+
+const usualSessions = 10
+const hitsPerSession = 3
+const toldLeft = 5
+/** Reading logs is told of when it takes longer. */
+const quietMs = 1000
+
+export const search: CommandBody = ({ values, words: [query = ''] }, io) =>
+  withReader(io, async ({ ctx }) => {
+    const limit = countOption('limit', values.limit, 'dsh session search --limit 50 TEXT') ?? usualSessions
+    const folder = values.here === true ? await workFolder(io.cwd, undefined) : undefined
+    const onProgress = progressOn(io.err)
+    const page = await ctx.sessionQuery
+      .searchSessions(
+        {
+          query,
+          limit,
+          hitsPerSession,
+          ...(folder === undefined ? {} : { sessions: [{ kind: 'cwd', values: [folder] }] }),
+        },
+        { onProgress },
+      )
+      .catch(asUsage)
+    const style = { color: io.out.isTerminal && io.env.NO_COLOR === undefined }
+    for (const hits of page.sessions)
+      io.out.write(values.json === true ? `${jsonHits(hits)}\n` : humanHits(hits, style))
+    if (page.sessions.length === 0) io.err.line(`nothing holds "${oneLine(query)}"`)
+    else if (page.nextCursor !== undefined) io.err.line(`there is more: --limit ${limit * 5}`)
+    tellLeft(page, io)
+    return 0
+  })
+
+function asUsage(error: unknown): never {
+  const { code, message } = error as { readonly code?: unknown; readonly message: string }
+  if (code === 'SESSION_QUERY_INVALID_QUERY')
+    throw usageError('INVALID_QUERY', message, 'dsh session search TEXT')
+  if (code === 'SESSION_QUERY_INVALID_LIMIT')
+    throw usageError('INVALID_NUMBER', message, 'dsh session search --limit 50 TEXT')
+  throw error
+}
+
+function tellLeft({ left }: SessionSearchPage, io: Io): void {
+  for (const [at, { id, reason }] of left.entries()) {
+    if (at === toldLeft) {
+      io.err.line(`${left.length - toldLeft} more sessions were not searched`)
+      return
+    }
+    io.err.line(`not searched: ${unbroken(`${id}: ${reason}`)}`)
+  }
+}
+
+function progressOn(err: Output): (done: number, total: number) => void {
+  const since = performance.now()
+  let isTold = false
+  return (done, total) => {
+    if (isTold || performance.now() - since < quietMs) return
+    isTold = true
+    err.line(`reading ${total - done} more sessions, once`)
+    void err.flush()
+  }
+}
+
+function jsonHits({ record, title, matched, hits }: SessionHits): string {
+  const { id, header, updatedAt, path } = record
+  const { createdAt, cwd } = header
+  return JSON.stringify({ id, title, createdAt, updatedAt: Math.round(updatedAt), cwd, path, matched, hits })
+}
+
+interface Style {
+  readonly color: boolean
+}
+
+function humanHits({ record, title = '', matched, hits }: SessionHits, style: Style): string {
+  const { id, header, updatedAt } = record
+  const count = `${matched} ${matched === 1 ? 'event' : 'events'}`
+  const facts = [localTime(updatedAt), shortFolder(header.cwd ?? ''), count].filter(fact => fact !== '')
+  const head = `${painted(oneLine(title), [1, 22], style)}  ${painted(unbroken(facts.join('  ')), [2, 22], style)}`
+  return [head.trimStart(), ...hits.map(hit => `  ${id}#${hit.seq}  ${line(hit, style)}`), ''].join('\n')
+}
+
+const kinds: Readonly<Record<string, string>> = {
+  'user/message': 'prompt',
+  'assistant/message': 'answer',
+  'tool/call': 'call',
+  'tool/result': 'result',
+  'todo/write': 'todo',
+  'turn/end': 'end',
+}
+
+/** What people are shown is made harmless piece by piece: the marks stay where they are. */
+function line({ type, snippet: { text, marks } }: SearchHit, style: Style): string {
+  let shown = ''
+  let at = 0
+  for (const [start, end] of marks) {
+    shown += unbroken(text.slice(at, start)) + painted(unbroken(text.slice(start, end)), [33, 39], style)
+    at = end
+  }
+  return `${kinds[type] ?? inert(type)}: ${shown}${unbroken(text.slice(at))}`
+}
+
+function painted(text: string, [on, off]: readonly [number, number], { color }: Style): string {
+  return color && text !== '' ? `\u001b[${on}m${text}\u001b[${off}m` : text
+}
