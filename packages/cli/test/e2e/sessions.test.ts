@@ -113,8 +113,8 @@ test('ls lists the sessions of all folders, newest first', async t => {
   const second = sessionIn((await dsh(['run', '-C', join(root, 'other'), 'two'])).stderr)
   const { stdout } = await dsh(['session', 'ls'])
   const lines = stdout.trim().split('\n')
-  assert.match(lines[0] ?? '', new RegExp(`^${second}  \\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d  .*/other$`))
-  assert.match(lines[1] ?? '', new RegExp(`^${first}  .*/work$`))
+  assert.match(lines[0] ?? '', new RegExp(`^${second}  \\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d     1 turn   two +\\S*/other$`))
+  assert.match(lines[1] ?? '', new RegExp(`^${first}  .*  one +\\S*/work$`))
   const rows = (await dsh(['session', 'ls', '--json'])).stdout.trim().split('\n')
   const parsed = rows.map(row => JSON.parse(row) as Record<string, unknown>)
   assert.deepEqual(
@@ -122,6 +122,11 @@ test('ls lists the sessions of all folders, newest first', async t => {
     [second, first],
   )
   assert.equal(parsed[1]?.['cwd'], work)
+  assert.deepEqual(
+    parsed.map(({ title, titled, firstPrompt, turns, model }) => [title, titled, firstPrompt, turns, model]),
+    ['two', 'one'].map(prompt => [prompt, false, prompt, 1, 'deepseek/deepseek-flash']),
+  )
+  assert.ok(parsed.every(({ bytes }) => Number(bytes) > 0))
   assert.ok(parsed.every(({ updatedAt }) => Number.isInteger(updatedAt)))
   await dsh(['run', '-r', first, 'again'])
   assert.ok((await dsh(['session', 'ls'])).stdout.startsWith(first))
@@ -149,10 +154,7 @@ test('show prints the transcript, cat the events', async t => {
 test('wrong words after session are refused with what fits', async t => {
   const { dsh } = bench(t)
   const cases: [string[], RegExp][] = [
-    [
-      [],
-      /^error UNKNOWN_ACTION: dsh session does ls, .* or .*; found nothing\n {2}dsh session --help\n$/,
-    ],
+    [[], /^error UNKNOWN_ACTION: dsh session does ls, .* or .*; found nothing\n {2}dsh session --help\n$/],
     [['lst'], /^error UNKNOWN_ACTION: .*found "lst"; did you mean "ls"\?\n/],
     [['show'], /^error MISSING_WORD: dsh session show needs ID\n {2}dsh session show ID\n$/],
     [['ls', 'x'], /^error UNEXPECTED_WORD: /],

@@ -34,7 +34,7 @@ export function isReadable(entry: SessionEntry): entry is SessionRecord {
 export interface SessionSummary {
   /** One line, cut: the latest given title, else the first prompt. Absent before the first prompt. */
   readonly title?: string
-  /** Whether somebody gave the title; else it is the first prompt. */
+  /** Whether somebody thought of the title; else it is made of the first prompt. */
   readonly isTitled: boolean
   /** One line, cut. */
   readonly firstPrompt?: string

@@ -70,10 +70,16 @@ function withPrompt(summary: SessionSummary, event: SessionEvent<'user/message'>
 /** Types of plugins that need not be there: known by name and form. */
 function withLifecycle(summary: SessionSummary, event: SessionEvent): SessionSummary {
   const title = titleIn(event)
-  if (title !== undefined) return { ...summary, title, isTitled: true }
+  if (title !== undefined) return { ...summary, title, isTitled: !isFallback(event) }
   const { type, data } = event as { readonly type: string; readonly data: unknown }
   if (type !== 'session/archived' || !isFields(data) || typeof data['archived'] !== 'boolean') return summary
   return { ...summary, archived: data['archived'] }
+}
+
+/** A title that was made of the first prompt, for want of another. */
+function isFallback({ data }: SessionEvent): boolean {
+  const { source } = data as { readonly source?: unknown }
+  return isFields(source) && source['kind'] === 'fallback'
 }
 
 function isHuman({ source }: UserMessage): boolean {
