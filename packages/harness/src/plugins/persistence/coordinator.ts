@@ -213,12 +213,12 @@ export class Coordinator {
   remove(id: SessionId): Promise<boolean> {
     return this.#withFree(id, () => {
       this.#claimed.delete(id)
-      return offered(this.medium.remove, this.medium)(id)
+      return this.medium.remove(id)
     })
   }
 
   repair(id: SessionId): Promise<RepairResult> {
-    return this.#withFree(id, () => offered(this.medium.repair, this.medium)(id))
+    return this.#withFree(id, () => this.medium.repair(id))
   }
 
   /** Runs what changes a stored log that nobody here has open. */
@@ -319,16 +319,5 @@ export class Coordinator {
     if (header !== undefined) return { header, stored: [], writer: this.medium.begin(header) }
     const { log, writer } = await this.medium.resume(id)
     return { header: log.header, stored: log.events, writer }
-  }
-}
-
-/** A method that a medium need not have. Rejects with NOT_SUPPORTED where it has none. */
-export function offered<Parameters extends unknown[], T>(
-  method: ((...parameters: Parameters) => Promise<T>) | undefined,
-  medium: Medium,
-): (...parameters: Parameters) => Promise<T> {
-  return async (...parameters) => {
-    if (method === undefined) throw new PersistenceError('NOT_SUPPORTED', `${medium.name} cannot do this`)
-    return method.apply(medium, parameters)
   }
 }

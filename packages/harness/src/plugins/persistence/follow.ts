@@ -84,7 +84,7 @@ class Follower {
     const live = await this.#host.live(this.#id)
     if (live !== undefined) return yield* this.#cursor.through(live)
     // Whoever writes gives the log back after the last write, so what is read from here on is all there is.
-    const isClosed = this.#whileOpen && (await this.#host.medium.holder?.(this.#id)) === undefined
+    const isClosed = this.#whileOpen && (await this.#host.medium.holder(this.#id)) === undefined
     yield* this.#stored.next()
     this.isOver = this.#stored.isGone || (isClosed && !this.#stored.isDoubtful)
   }

@@ -38,26 +38,26 @@ export interface Medium {
    * What `read` gives, in batches: a long log never needs to be in memory. Rejects with SESSION_NOT_FOUND where nothing
    * is stored, and as `read` does. A log that grows meanwhile may be given up to its new end.
    */
-  stream?(id: SessionId, options?: StreamOptions): AsyncIterable<StoredBatch>
+  stream(id: SessionId, options?: StreamOptions): AsyncIterable<StoredBatch>
   /** The stored log as a file for people, or undefined where nothing is stored. Absent = the medium has no such thing. */
   readRaw?(id: SessionId, signal?: AbortSignal): Promise<RawLog | undefined>
   /**
    * Takes the right to write and removes the log with all that belongs to it; false where nothing is stored. Resolves
    * once that is durable. Rejects with SESSION_HELD; a damaged log can be removed.
    */
-  remove?(id: SessionId, options?: { readonly signal?: AbortSignal | undefined }): Promise<boolean>
+  remove(id: SessionId, options?: { readonly signal?: AbortSignal | undefined }): Promise<boolean>
   /** Who may write a log now, in whatever program; undefined where nobody may. */
-  holder?(id: SessionId): Promise<SessionHolder | undefined>
+  holder(id: SessionId): Promise<SessionHolder | undefined>
   /** Tells that the log may have changed until the returned function is called. A hint: it may come late or never. */
   watch?(id: SessionId, onChange: () => void): () => void
   /** Checks every byte of a stored log. Damage is a problem in the report; rejects with SESSION_NOT_FOUND. */
-  verify?(id: SessionId, signal?: AbortSignal): Promise<MediumReport>
+  verify(id: SessionId, signal?: AbortSignal): Promise<MediumReport>
   /**
    * Takes the right to write, and puts a sound log in the place of a damaged one in one step; the old one is kept. What
    * another writer made of it is stored as sessions of their own before. Rejects with SESSION_HELD or SESSION_NOT_FOUND,
    * and with SESSION_DAMAGED where nothing can be kept.
    */
-  repair?(id: SessionId): Promise<RepairResult>
+  repair(id: SessionId): Promise<RepairResult>
   /** Removes what crashed programs left half made. Never touches a log. */
   sweep?(): Promise<void>
   close(): Promise<void>

@@ -19,12 +19,10 @@ import type {
   StreamOptions,
 } from '../../core/session/index.ts'
 import { checkedBatches, liveBatches } from './batches.ts'
-import { offered } from './coordinator.ts'
 import type { Coordinator } from './coordinator.ts'
 import { PersistenceError } from './errors.ts'
 import { followSession } from './follow.ts'
 import type { FollowHost } from './follow.ts'
-import type { Medium } from './medium.ts'
 import { viewOf } from './restore.ts'
 import { readSteadily } from './steady-read.ts'
 import type { Timers } from './write-behind.ts'
@@ -125,7 +123,8 @@ export class Persistence extends Service implements SessionPersistence {
 
   readRaw(id: SessionId, signal?: AbortSignal): Promise<RawLog | undefined> {
     const { medium } = this.coordinator
-    return offered(medium.readRaw, medium)(id, signal)
+    if (medium.readRaw !== undefined) return medium.readRaw(id, signal)
+    return Promise.reject(new PersistenceError('NOT_SUPPORTED', `${medium.name} keeps no files`))
   }
 
   remove(id: SessionId): Promise<boolean> {
@@ -136,7 +135,7 @@ export class Persistence extends Service implements SessionPersistence {
     const { coordinator } = this
     const live = await coordinator.liveSession(id, signal)
     if (live !== undefined) await coordinator.flush(live)
-    return offered(coordinator.medium.verify, coordinator.medium)(id, signal)
+    return coordinator.medium.verify(id, signal)
   }
 
   repair(id: SessionId): Promise<RepairResult> {
@@ -156,7 +155,7 @@ export class Persistence extends Service implements SessionPersistence {
 
   private storedBatches(id: SessionId, options: StreamOptions): AsyncIterable<StoredBatch> {
     const { medium, sessions } = this.coordinator
-    return checkedBatches(streamOf(medium, id, options), sessions)
+    return checkedBatches(medium.stream(id, options), sessions)
   }
 
   private async loadLive(session: Session): Promise<StoredSession> {
@@ -174,13 +173,4 @@ function notStored(id: SessionId): PersistenceError {
 function assertSeq(fromSeq: number): void {
   if (Number.isSafeInteger(fromSeq) && fromSeq >= 0) return
   throw new RangeError(`fromSeq is ${fromSeq}, expected 0 or more`)
-}
-
-async function* streamOf(medium: Medium, id: SessionId, options: StreamOptions): AsyncGenerator<StoredBatch> {
-  if (medium.stream !== undefined) return yield* medium.stream(id, options)
-  const { fromSeq = 0, toSeq = Infinity, signal } = options
-  const log = await medium.read(id, { fromSeq, signal })
-  if (log === undefined) throw notStored(id)
-  yield { events: log.events.filter(event => event.seq <= toSeq) }
-  for (const { events, ...gap } of log.gaps) yield { gap, events: events.filter(event => event.seq <= toSeq) }
 }

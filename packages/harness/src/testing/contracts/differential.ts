@@ -159,7 +159,7 @@ class Subject {
     const log = await this.#medium.read(SessionId(own), { fromSeq })
     const shown: SessionEvent[] = []
     const range = { fromSeq, toSeq: fromSeq + length }
-    const batches = this.#medium.stream?.(SessionId(own), range) ?? []
+    const batches = this.#medium.stream(SessionId(own), range)
     const streamed = await outcomeOf(async () => {
       for await (const { events } of batches) shown.push(...events)
     })
@@ -190,8 +190,8 @@ class Subject {
   }
 
   async #remove(own: Name): Promise<unknown> {
-    const isRemoved = await this.#medium.remove?.(SessionId(own))
-    if (isRemoved !== true) return isRemoved
+    const isRemoved = await this.#medium.remove(SessionId(own))
+    if (!isRemoved) return false
     this.#lengths.delete(own)
     return this.#hasChanged(own)
   }

@@ -18,17 +18,15 @@ export type { StorePlace } from './store-program.ts'
  * with the test's `after`.
  */
 export function testStore(name: string, setup: (t: TestContext) => StorePlace | Promise<StorePlace>): void {
-  const all: StoreCases = { ...mediumCases, ...storedSessionCases, ...storedIdentityCases }
+  const all: StoreCases = {
+    ...mediumCases,
+    ...storedLogCases,
+    ...storedSessionCases,
+    ...storedIdentityCases,
+    ...followedSessionCases,
+  }
   for (const [title, run] of Object.entries(all)) {
     test(`${name}: ${title}`, async t => run(await setup(t)))
-  }
-  for (const [title, run] of Object.entries({ ...storedLogCases, ...followedSessionCases })) {
-    test(`${name}: ${title}`, async t => {
-      const place = await setup(t)
-      const { stream, remove, verify, repair, holder } = place.open()
-      if ([stream, remove, verify, repair, holder].includes(undefined)) t.skip('the medium is not complete')
-      else await run(place)
-    })
   }
 }
 

@@ -38,7 +38,7 @@ export const storedLogCases: StoreCases = {
     )
     const medium = place.open()
     const sizes: number[] = []
-    for await (const batch of stream(medium)) sizes.push(batch.events.length)
+    for await (const batch of medium.stream(id)) sizes.push(batch.events.length)
     assert.equal(
       sizes.reduce((sum, size) => sum + size, 0),
       2000,
@@ -52,11 +52,11 @@ export const storedLogCases: StoreCases = {
     await store(place, logOf(...turnOf('a')))
     const reason = new Error('changed my mind')
     await assert.rejects(streamed(medium, { signal: AbortSignal.abort(reason) }), reason)
-    for await (const batch of stream(medium)) {
+    for await (const batch of medium.stream(id)) {
       assert.ok(batch.events.length > 0)
       break
     }
-    assert.equal(await medium.remove?.(id), true)
+    assert.equal(await medium.remove(id), true)
   },
 
   'a stream of a log that somebody writes gives what is durable': async place => {
@@ -95,8 +95,8 @@ export const storedLogCases: StoreCases = {
     await writer.append(events)
     await writer.close()
     const medium = place.open()
-    assert.equal(await remove(medium), true)
-    assert.equal(await remove(medium), false)
+    assert.equal(await medium.remove(id), true)
+    assert.equal(await medium.remove(id), false)
     assert.equal(await medium.read(id), undefined)
     assert.equal(await medium.revision(id), undefined)
     assert.equal(await medium.artifact(id, sha256), undefined)
@@ -115,7 +115,7 @@ export const storedLogCases: StoreCases = {
     await writer.append(logOf(...turnOf('b')))
     await writer.close()
     const medium = place.open()
-    assert.equal(await remove(medium), true)
+    assert.equal(await medium.remove(id), true)
     assert.deepEqual(await medium.list().then(rows => rows.map(row => row.id)), [near.id])
     assert.deepEqual([...((await medium.artifact(near.id, sha256)) ?? [])], [3])
     assert.equal((await medium.read(near.id))?.events.length, 6)
@@ -126,25 +126,23 @@ export const storedLogCases: StoreCases = {
     const writer = place.open().begin(header)
     await writer.append(events.slice(0, 3))
     const medium = place.open()
-    await assert.rejects(remove(medium), { code: 'SESSION_HELD' })
+    await assert.rejects(medium.remove(id), { code: 'SESSION_HELD' })
     await writer.append(events.slice(3))
     await writer.close()
     const reason = new Error('changed my mind')
-    await assert.rejects(remove(medium, { signal: AbortSignal.abort(reason) }), reason)
+    await assert.rejects(medium.remove(id, { signal: AbortSignal.abort(reason) }), reason)
     assert.deepEqual((await medium.read(id))?.events, events)
   },
 
   'who has a log open is told until it is closed': async place => {
     const medium = place.open()
-    const holderOf = medium.holder?.bind(medium)
-    assert.ok(holderOf !== undefined)
-    assert.equal(await holderOf(id), undefined)
+    assert.equal(await medium.holder(id), undefined)
     const writer = place.open().begin(header)
     await writer.append(logOf(...turnOf('a')))
-    assert.equal((await holderOf(id))?.pid, place.pid)
-    assert.deepEqual(await holderOf(id), (await medium.read(id))?.holder)
+    assert.equal((await medium.holder(id))?.pid, place.pid)
+    assert.deepEqual(await medium.holder(id), (await medium.read(id))?.holder)
     await writer.close()
-    assert.equal(await holderOf(id), undefined)
+    assert.equal(await medium.holder(id), undefined)
   },
 
   'watching a log changes nothing, and may end twice': async place => {
@@ -162,18 +160,16 @@ export const storedLogCases: StoreCases = {
 
   'a sound log has no problems, though somebody is writing it': async place => {
     const medium = place.open()
-    const verify = medium.verify?.bind(medium)
-    assert.ok(verify !== undefined)
-    await assert.rejects(verify(id), { code: 'SESSION_NOT_FOUND' })
+    await assert.rejects(medium.verify(id), { code: 'SESSION_NOT_FOUND' })
     const events = everyType()
     const writer = place.open().begin(header)
     await writer.append(events.slice(0, 9))
-    const open = await verify(id)
+    const open = await medium.verify(id)
     assert.deepEqual([open.problems, open.events], [[], 9])
     await writer.append(events.slice(9))
     await writer.close()
     const before = await medium.revision(id)
-    const report = await verify(id)
+    const report = await medium.verify(id)
     assert.deepEqual(report.header, header)
     assert.equal(report.events, events.length)
     assert.ok(report.bytes > 0)
@@ -183,16 +179,14 @@ export const storedLogCases: StoreCases = {
 
   'a sound log is not repaired, nor one that somebody has open': async place => {
     const medium = place.open()
-    const repair = medium.repair?.bind(medium)
-    assert.ok(repair !== undefined)
-    await assert.rejects(repair(id), { code: 'SESSION_NOT_FOUND' })
+    await assert.rejects(medium.repair(id), { code: 'SESSION_NOT_FOUND' })
     const events = logOf(...turnOf('a'))
     const writer = place.open().begin(header)
     await writer.append(events)
-    await assert.rejects(repair(id), { code: 'SESSION_HELD' })
+    await assert.rejects(medium.repair(id), { code: 'SESSION_HELD' })
     await writer.close()
     const before = await medium.revision(id)
-    assert.deepEqual(await repair(id), { events: 6, branches: [] })
+    assert.deepEqual(await medium.repair(id), { events: 6, branches: [] })
     assert.equal(await medium.revision(id), before)
     assert.deepEqual((await medium.read(id))?.events, events)
   },
@@ -212,7 +206,7 @@ export const storedLogCases: StoreCases = {
     assert.equal(gaps.length, 1)
     assert.ok((gaps[0]?.fromSeq ?? 0) === 4 && shown.some(({ seq }) => seq === 11))
     assert.deepEqual((await streamed(medium, { toSeq: 2 })).gaps, [])
-    const report = await medium.verify?.(id)
+    const report = await medium.verify(id)
     assert.ok((report?.problems.length ?? 0) > 0)
     assert.equal(report?.problems[0]?.seq, 4)
     assert.match(report?.problems[0]?.code ?? '', /^[A-Z][A-Z_]+$/)
@@ -224,11 +218,11 @@ export const storedLogCases: StoreCases = {
     const events = await storeDamaged(place)
     const medium = place.open()
     const before = await medium.revision(id)
-    const result = await medium.repair?.(id)
+    const result = await medium.repair(id)
     assert.ok(result?.kept !== undefined && result.kept !== '')
     assert.deepEqual([result.events, result.branches], [4, []])
     assert.notEqual(await medium.revision(id), before)
-    assert.deepEqual((await medium.verify?.(id))?.problems, [])
+    assert.deepEqual((await medium.verify(id))?.problems, [])
     const log = await medium.read(id)
     assert.deepEqual([log?.header, log?.events, log?.gaps], [header, events.slice(0, 4), []])
     const { writer } = await place.open().resume(id)
@@ -242,7 +236,7 @@ export const storedLogCases: StoreCases = {
     if (place.damage === undefined) return
     await storeDamaged(place)
     const medium = place.open()
-    assert.equal(await remove(medium), true)
+    assert.equal(await medium.remove(id), true)
     assert.deepEqual(await medium.list(), [])
   },
 
@@ -269,7 +263,7 @@ export const storedLogCases: StoreCases = {
     const fourth = await place.open().resume(id)
     assert.equal(fourth.log.events.length, 6)
     await fourth.writer.close()
-    await remove(place.open())
+    await place.open().remove(id)
     assert.equal(await reopen(), false)
     assert.deepEqual(await place.open().list(), [])
   },
@@ -282,20 +276,10 @@ interface Streamed {
   readonly gaps: readonly StoredBatch['gap'][]
 }
 
-function stream(medium: Medium, options: StreamOptions = {}): AsyncIterable<StoredBatch> {
-  assert.ok(medium.stream !== undefined)
-  return medium.stream(id, options)
-}
-
 async function streamed(medium: Medium, options: StreamOptions = {}): Promise<Streamed> {
-  const batches = await Array.fromAsync(stream(medium, options))
+  const batches = await Array.fromAsync(medium.stream(id, options))
   const shown = batches.flatMap(({ events }) => events)
   return { shown, gaps: batches.flatMap(({ gap }) => (gap === undefined ? [] : [gap])) }
-}
-
-async function remove(medium: Medium, options?: { readonly signal: AbortSignal }): Promise<boolean> {
-  assert.ok(medium.remove !== undefined)
-  return medium.remove(id, options)
 }
 
 /** Stores a log, with a write ending before each event of `cuts`. */
