@@ -59,6 +59,28 @@ export const commands: readonly (Command | CommandGroup)[] = [
     notes: ['A unique beginning of the ID is enough.'],
   },
   {
+    name: 'rewind',
+    usage: 'dsh rewind [ID] [SEQ] [--files|--conversation] [--preview] [--yes] [--json]',
+    about: 'Take files and conversation back to an earlier event',
+    options: {
+      files: { type: 'boolean', about: 'take the files back alone' },
+      conversation: { type: 'boolean', about: 'take the conversation back alone' },
+      both: { type: 'boolean', about: 'take both back (default)' },
+      overwrite: { type: 'boolean', about: 'write files that you changed yourself too' },
+      undo: { type: 'boolean', about: 'take the last rewind back' },
+      preview: { type: 'boolean', about: 'only show what would be done' },
+      yes: { type: 'boolean', about: 'do it without asking' },
+      json,
+    },
+    words: ['[ID]', '[SEQ]'],
+    notes: [
+      'Without SEQ it lists what can be taken back; SEQ is the first event that goes.',
+      'Without ID it is the newest session of the current folder. A unique beginning of the ID is enough.',
+      'The conversation goes on in a new session; the old one stays. Files that you changed since are kept.',
+    ],
+    load: async () => (await import('./commands/rewind.ts')).rewind,
+  },
+  {
     name: 'models',
     usage: 'dsh models',
     about: 'List the models and say which have a key',

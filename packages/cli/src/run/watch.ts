@@ -1,5 +1,6 @@
 import type { Context } from '@dsh/harness/kernel'
 import { changedFiles } from '@dsh/harness/plugins/fs'
+import type {} from '@dsh/harness/plugins/rewind'
 import type { SessionEvent, SessionId } from '@dsh/protocol'
 import { Tally } from '../tally.ts'
 import { Transcript } from '../transcript.ts'
@@ -34,6 +35,7 @@ export class Watch {
     })
     ctx.on('llm/notice', notice => options.tell(notice.text))
     ctx.on('persistence/notice', notice => options.tell(notice.message))
+    ctx.on('rewind/notice', notice => options.tell(notice.message))
   }
 
   /** The files that are not as they were when the run began, as far as tools tell. */

@@ -157,4 +157,13 @@ export const sessionActions: readonly Command[] = [
     ],
     load: async () => (await import('./test.ts')).test,
   },
+  {
+    name: 'session fork',
+    usage: 'dsh session fork ID [SEQ]',
+    about: 'Make a new session of the events up to SEQ, by default of all',
+    options: {},
+    words: ['ID', '[SEQ]'],
+    notes: ['Prints the new ID. Files stay as they are; `dsh rewind` takes them back.'],
+    load: async () => (await import('./fork.ts')).fork,
+  },
 ]

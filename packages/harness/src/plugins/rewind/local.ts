@@ -1,4 +1,5 @@
 import { realpath } from 'node:fs/promises'
+import type { SessionId } from '@dsh/protocol'
 import type { Context } from '../../kernel/index.ts'
 import type { Session } from '../../core/session/index.ts'
 import type { CheckedConfig } from './config.ts'
@@ -8,6 +9,7 @@ import { pointAt, rowsOf } from './points.ts'
 import type { Repository } from './repository.ts'
 import type { Rewinder } from './rewinder.ts'
 import type {
+  ForkAtOptions,
   PointFile,
   RestorePoint,
   Rewind,
@@ -72,6 +74,10 @@ export class LocalRewind implements Rewind {
 
   async apply(session: Session, to: RewindTarget, options: RewindOptions = {}): Promise<RewindResult> {
     return await (await this.#rewinder()).apply(session, to, options)
+  }
+
+  async fork(session: Session, options: ForkAtOptions = {}): Promise<SessionId> {
+    return await (await this.#rewinder()).fork(session, options)
   }
 
   async #rewinder(): Promise<Rewinder> {

@@ -32,7 +32,12 @@ async function setup(t: TestContext, options: Partial<RewindConfig> = {}) {
   t.after(() => ctx.dispose())
   const acts: Act[] = []
   ctx.tools.register(
-    defineTool({ name: 'act', description: 'acts', parameters: {}, execute: async () => String((await acts.shift()?.()) ?? '') }),
+    defineTool({
+      name: 'act',
+      description: 'acts',
+      parameters: {},
+      execute: async () => String((await acts.shift()?.()) ?? ''),
+    }),
   )
   const { agent } = await ctx.agents.create({
     sessionId: SessionId('s1'),
@@ -78,12 +83,19 @@ test('a turn begins with a point, and each step that changed files ends with one
   await writeFile(at('a'), 'one\n')
   await turn(
     () => writeFile(at('a'), 'two\nthree\n'),
-    () => 'nothing',
+    () => undefined,
     () => rm(at('a')),
   )
   const points = pointsOf(agent).map(({ data }) => data)
   assert.deepEqual(
-    points.map(({ turn: number, step, files, insertions, deletions, changed }) => [number, step, files, insertions, deletions, changed]),
+    points.map(({ turn: number, step, files, insertions, deletions, changed }) => [
+      number,
+      step,
+      files,
+      insertions,
+      deletions,
+      changed,
+    ]),
     [
       [1, undefined, 0, 0, 0, undefined],
       [1, 1, 1, 2, 1, [{ path: 'a', status: 'modified' }]],

@@ -3,6 +3,7 @@ import { SessionId } from '@dsh/protocol'
 import type { SessionEvent, SessionEventMap } from '@dsh/protocol'
 import { messageOf } from '../../kernel/index.ts'
 import type { Context } from '../../kernel/index.ts'
+import { turnCursor } from '../../core/session/index.ts'
 import type { Session } from '../../core/session/index.ts'
 import { createLocalProcesses } from '../persistence/index.ts'
 import { carryOut } from './carry-out.ts'
@@ -17,7 +18,15 @@ import { rawPath, shownPath } from './paths.ts'
 import type { RawPath } from './paths.ts'
 import { planOf } from './plan.ts'
 import type { Kept, Plan } from './plan.ts'
-import type { PreviewFile, RewindOptions, RewindPreview, RewindResult, RewindTarget } from './service.ts'
+import { pointAt } from './points.ts'
+import type {
+  ForkAtOptions,
+  PreviewFile,
+  RewindOptions,
+  RewindPreview,
+  RewindResult,
+  RewindTarget,
+} from './service.ts'
 import { whileLive, withSource } from './writing.ts'
 import type { Workspace } from './workspace.ts'
 import type { Workspaces } from './workspaces.ts'
@@ -199,15 +208,22 @@ export class Rewinder {
     if (cut === undefined)
       return await withSource(this.#ctx, id, session => whileLive(this.#ctx, session, append))
     if (await this.#isStored(id)) return
-    const { cwd, agentPreset } = source.header
-    const meta = {
-      parentSession: source.id,
-      seedLength: cut.boundary + 1,
-      ...(cwd === undefined ? {} : { cwd }),
-      ...(agentPreset === undefined ? {} : { agentPreset }),
-    }
-    const child = source.branch(id, cut.boundary + 1, { meta, closeTurn: cut.openTurn })
+    const child = childOf(source, id, cut)
     await whileLive(this.#ctx, child, append)
+  }
+
+  async fork(session: Session, { after = session.length - 1, childId }: ForkAtOptions): Promise<SessionId> {
+    if (session.at(after) === undefined)
+      throw new RewindError('REWIND_BAD_SEQ', `session "${session.id}" has no event ${after}`)
+    const id = childId ?? SessionId(randomUUID())
+    const openTurn = session.fold(turnCursor, { before: after + 1 }).openTurn !== undefined
+    await whileLive(this.#ctx, childOf(session, id, { boundary: after, openTurn }), () => {})
+    const point = pointAt(session, after)
+    if (point === undefined) return id
+    const workspace = await this.#openFor(session).catch(() => undefined)
+    // What is not there any more cannot be kept.
+    await workspace?.repository.setRef(refOf(id), point.commit).catch(() => {})
+    return id
   }
 
   async #isStored(id: SessionId): Promise<boolean> {
@@ -264,6 +280,21 @@ export class Rewinder {
     const wasIgnored = (path: RawPath): boolean => ignore.covers(path)
     return { plan: planOf({ now, last: left, target, byUser, overwrite, wasIgnored }), now: taken.commit }
   }
+}
+
+function childOf(
+  source: Session,
+  id: SessionId,
+  { boundary, openTurn }: { readonly boundary: number; readonly openTurn: boolean },
+): Session {
+  const { cwd, agentPreset } = source.header
+  const meta = {
+    parentSession: source.id,
+    seedLength: boundary + 1,
+    ...(cwd === undefined ? {} : { cwd }),
+    ...(agentPreset === undefined ? {} : { agentPreset }),
+  }
+  return source.branch(id, boundary + 1, { meta, closeTurn: openTurn })
 }
 
 function statusOf(reason: KeptReason): 'conflict' | 'unknown' {

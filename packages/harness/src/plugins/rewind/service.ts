@@ -116,6 +116,17 @@ export interface Rewind {
    * the store does where another program has the session.
    */
   apply(session: Session, to: RewindTarget, options?: RewindOptions): Promise<RewindResult>
+  /**
+   * Stores a new session with the events up to and including `after`; a turn that is open there is closed in it. Files
+   * are left alone. Its points stay, whatever becomes of the session it comes from.
+   */
+  fork(session: Session, options?: ForkAtOptions): Promise<SessionId>
+}
+
+export interface ForkAtOptions {
+  /** Default: the last event. */
+  readonly after?: number
+  readonly childId?: SessionId
 }
 
 /** The first event that is taken back, or the last rewind. */

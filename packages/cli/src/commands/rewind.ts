@@ -1,0 +1,147 @@
+import { stat } from 'node:fs/promises'
+import type { Rewind, RewindOptions, RewindScope, RewindTarget } from '@dsh/harness/plugins/rewind'
+import type { Session, SessionPersistence } from '@dsh/harness/session'
+import type { SessionId } from '@dsh/protocol'
+import { CliError, exitCode, usageError } from '../errors.ts'
+import { isConfirmed } from '../person.ts'
+import { workFolder } from '../run/folder.ts'
+import { newSessionId } from '../run/session-id.ts'
+import { findSession, newestSession } from '../sessions.ts'
+import { unbroken } from '../text.ts'
+import type { Arguments, CommandBody } from '../command.ts'
+import type { Io } from '../io.ts'
+import { previewLines, questionOf, resultLines, rowLines } from './rewind-text.ts'
+import { withRewind } from './with-rewind.ts'
+
+export const rewind: CommandBody = (args, io) =>
+  withRewind(io, async (service, ctx) => {
+    const { id, target } = await wishOf(args, ctx.sessionPersistence, io)
+    const session = await ctx.sessionPersistence.view(id)
+    if (target === undefined) return list(session, service, { args, io })
+    await assertRewindable(session, ctx.sessionPersistence, io)
+    return await go(session, service, { args, io, target })
+  })
+
+interface Wish {
+  readonly id: SessionId
+  /** Absent where the points are to be listed. */
+  readonly target?: RewindTarget
+}
+
+/** A lone number is an event of the newest session here, unless a session begins with it. */
+async function wishOf({ values, words }: Arguments, store: SessionPersistence, io: Io): Promise<Wish> {
+  const [first, second] = words
+  const isSeq = second === undefined && first !== undefined && /^#?\d{1,9}$/.test(first)
+  const word = isSeq ? undefined : first
+  const at = isSeq ? first : second
+  const row =
+    word === undefined
+      ? await newestSession(store, await workFolder(io.cwd, undefined))
+      : await findSession(store, word)
+  if (values['undo'] === true) {
+    if (at !== undefined)
+      throw usageError('UNEXPECTED_WORD', `--undo takes no event`, `${io.command} rewind --help`)
+    return { id: row.id, target: 'undo' }
+  }
+  return at === undefined ? { id: row.id } : { id: row.id, target: seqOf(at, row.id, io) }
+}
+
+function seqOf(word: string, id: SessionId, io: Io): number {
+  if (/^#?\d{1,9}$/.test(word)) return Number(word.replace('#', ''))
+  throw usageError(
+    'UNKNOWN_EVENT',
+    `"${unbroken(word)}" is no number of an event`,
+    `${io.command} rewind ${id}`,
+  )
+}
+
+function list(
+  session: Session,
+  service: Rewind,
+  { args, io }: { readonly args: Arguments; readonly io: Io },
+): number {
+  const rows = service.list(session)
+  if (args.values['json'] === true) for (const row of rows) io.out.line(JSON.stringify(row))
+  else if (rows.length === 0) io.err.line(`session ${session.id} has no restore points`)
+  else io.out.write(rowLines(rows, session))
+  return exitCode.ok
+}
+
+/** What would only come out when half is done. */
+async function assertRewindable(session: Session, store: SessionPersistence, io: Io): Promise<void> {
+  const { id, header } = session
+  const { holder } = await store.inspect(id)
+  if (holder !== undefined)
+    throw new CliError('SESSION_HELD', `session ${id} is open in process ${holder.pid}`, {
+      fix: `${io.command} session show ${id}`,
+    })
+  const { cwd } = header
+  const isThere =
+    cwd !== undefined &&
+    (await stat(cwd).then(
+      found => found.isDirectory(),
+      () => false,
+    ))
+  if (!isThere)
+    throw usageError(
+      'SESSION_FOLDER_GONE',
+      `the folder "${cwd ?? ''}" of session ${id} is not there`,
+      `mkdir -p ${cwd ?? ''}`,
+    )
+}
+
+interface Order {
+  readonly args: Arguments
+  readonly io: Io
+  readonly target: RewindTarget
+}
+
+async function go(session: Session, service: Rewind, { args, io, target }: Order): Promise<number> {
+  const { values } = args
+  const scope = scopeOf(args)
+  const first = await service.preview(session, target, { scope }).catch((error: unknown) => {
+    throw withFix(error, session.id, io)
+  })
+  const conflicts = first.files.flatMap(({ path, reason }) => (reason === 'changed-by-user' ? [path] : []))
+  const overwrite = values['overwrite'] === true ? conflicts : []
+  const preview =
+    overwrite.length === 0 ? first : await service.preview(session, target, { scope, overwrite })
+  const isJson = values['json'] === true
+  if (isJson) io.out.line(JSON.stringify({ type: 'preview', session: session.id, target, ...preview }))
+  else io.out.write(previewLines(preview, session.id))
+  if (values['preview'] === true) return exitCode.ok
+  if (values['yes'] !== true && !(await isConfirmed(questionOf(preview), io)))
+    throw new CliError('NOT_CONFIRMED', 'nothing was changed', {
+      exitCode: exitCode.denied,
+      fix: `${io.command} rewind ${session.id} ${target === 'undo' ? '--undo' : target} --yes`,
+    })
+  const options: RewindOptions = { scope, overwrite, childId: newSessionId() }
+  const result = await service.apply(session, target, options)
+  if (isJson) io.out.line(JSON.stringify({ type: 'result', ...result }))
+  else io.out.write(resultLines(result, session.id, io.command))
+  return exitCode.ok
+}
+
+function scopeOf({ values }: Arguments): RewindScope {
+  const given = scopes.filter(scope => values[scope] === true)
+  if (given.length > 1)
+    throw usageError(
+      'CONFLICTING_OPTIONS',
+      `--${given.join(' and --')} exclude each other`,
+      'dsh rewind --help',
+    )
+  return given[0] ?? 'both'
+}
+
+const scopes: readonly RewindScope[] = ['files', 'conversation', 'both']
+
+function withFix(error: unknown, id: SessionId, io: Io): unknown {
+  const { code, message } = error as { code?: string; message: string }
+  if (code !== 'REWIND_BAD_SEQ' && code !== 'REWIND_NO_POINT' && code !== 'REWIND_NOTHING_TO_UNDO')
+    return error
+  return new CliError(code, message, {
+    cause: error,
+    exitCode: exitCode.usage,
+    fix: `${io.command} rewind ${id}`,
+  })
+}
