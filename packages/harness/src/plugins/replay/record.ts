@@ -1,4 +1,4 @@
-import type { EpochHeader, SessionEvent, StreamChunk, TurnEndReason, UserMessage } from '@dsh/protocol'
+import type { EpochHeader, SessionEvent, StreamChunk, TurnEndReason } from '@dsh/protocol'
 import { mergeDeltas } from '../../core/session/index.ts'
 import type { SessionView } from '../../core/session/index.ts'
 import { rebuildRequests, requestsOf } from '../time-travel/index.ts'
@@ -7,7 +7,13 @@ import type { Redaction } from '../session-export/index.ts'
 import { ReplayError } from './errors.ts'
 import { Portable } from './portable.ts'
 import type { CanonicalRequest } from './portable.ts'
-import type { RecordedPermission, RecordedRequest, RecordedResult, Recording } from './recording.ts'
+import type {
+  RecordedMessage,
+  RecordedPermission,
+  RecordedRequest,
+  RecordedResult,
+  Recording,
+} from './recording.ts'
 
 export interface RecordOptions {
   /** The home folder of whoever ran the session. */
@@ -18,7 +24,7 @@ export interface RecordOptions {
 
 /** What happened between a request and the next one. */
 interface Stretch {
-  readonly entered: UserMessage[]
+  readonly entered: RecordedMessage[]
   readonly chunks: StreamChunk[]
   readonly results: RecordedResult[]
   permission: RecordedPermission
@@ -134,7 +140,10 @@ function take(
 ): void {
   switch (event.type) {
     case 'user/message':
-      if (event.surfaceOp === 'append' && event.seq < place.seq) stretch.entered.push(event.data)
+      if (event.surfaceOp === 'append' && event.seq < place.seq) {
+        const { content, source } = event.data
+        stretch.entered.push({ content, source })
+      }
       return
     case 'assistant/chunk':
       stretch.chunks.push(event.data.chunk)

@@ -19,7 +19,7 @@ export interface RecordedRequest {
   /** What tools might do when it was asked; absent where the log does not say. */
   readonly permission?: RecordedPermission
   /** Messages that entered with the step; none for later attempts. */
-  readonly entered: readonly UserMessage[]
+  readonly entered: readonly RecordedMessage[]
   readonly answer: readonly StreamChunk[]
   /** `cut`: the turn was stopped in the middle of the answer. `silent`: before its first word. */
   readonly outcome: 'answered' | 'failed' | 'cut' | 'silent'
@@ -28,6 +28,8 @@ export interface RecordedRequest {
   /** Why nothing more was asked in the turn although there are results: it was stopped, or a tool ended it. */
   readonly end?: 'stopped' | 'concluded'
 }
+
+export type RecordedMessage = Pick<UserMessage, 'content' | 'source'>
 
 export interface RecordedPermission {
   readonly mode?: PermissionMode

@@ -1,5 +1,5 @@
 import { SessionId } from '@dsh/protocol'
-import type { EpochHeader, StreamChunk, UserMessage } from '@dsh/protocol'
+import type { EpochHeader, StreamChunk } from '@dsh/protocol'
 import type { Agent, RequestErrorAction } from '../../core/agent/index.ts'
 import { createUserMessage, isLoopRequest } from '../../core/llm/index.ts'
 import type { GenerateOptions } from '../../core/llm/index.ts'
@@ -10,7 +10,7 @@ import { fillEntered } from './entered.ts'
 import { headerOf, Portable } from './portable.ts'
 import type { CanonicalRequest } from './portable.ts'
 import { placeOf } from './recording.ts'
-import type { RecordedRequest, Recording } from './recording.ts'
+import type { RecordedMessage, RecordedRequest, Recording } from './recording.ts'
 import { ServedTools } from './served-tools.ts'
 import type { ServedResult } from './served-tools.ts'
 import { StandIns } from './stand-ins.ts'
@@ -21,7 +21,7 @@ export interface RunRecordingOptions {
   /** Stands for the folder of the recorded session; absolute. */
   readonly workspace: string
   readonly home?: string
-  /** Tools, system text and runtime context that nobody here provides are as they were recorded. */
+  /** The system text is the recorded one, and tools that nobody here provides are as a model was told of them. */
   readonly standIns?: boolean
   /** Goes on where a request differs, so that all of them are seen. */
   readonly goOn?: boolean
@@ -123,6 +123,7 @@ class Run {
 
   #conduct(ctx: Context): void {
     const { standIns = false } = this.#options
+    ctx.systemPrompt.suppressRuntimeContext()
     const tools = new ServedTools(ctx, ({ callId }) => this.#resultOf(callId, agentOf(ctx)))
     const header = (): EpochHeader | undefined => this.#here(this.#next?.request.header)
     const others = standIns ? new StandIns(ctx, tools, header) : undefined
@@ -135,7 +136,7 @@ class Run {
         const decision = await next()
         if (decision.kind === 'reject') return decision
         const entered = this.#next?.entered.map(message => this.#here(message)) ?? []
-        return { kind: 'enter', messages: fillEntered(decision.messages, entered, { standIns }) }
+        return { kind: 'enter', messages: fillEntered(decision.messages, entered) }
       },
       prepend,
     )
@@ -183,7 +184,7 @@ class Run {
   }
 
   /** Only the last one wakes, so that all of them enter together. */
-  #feed(agent: Agent, messages: readonly UserMessage[], when: 'idle' | 'running'): void {
+  #feed(agent: Agent, messages: readonly RecordedMessage[], when: 'idle' | 'running'): void {
     for (const [index, message] of messages.entries()) {
       const { content, source } = this.#here(message)
       const wakes = when === 'running' || index === messages.length - 1

@@ -15,7 +15,6 @@ export class StandIns {
     this.#ctx = ctx
     this.#served = served
     this.#header = header
-    ctx.systemPrompt.suppressRuntimeContext()
     ctx.systemPrompt.section({
       name: 'recording:system',
       order: 0,
