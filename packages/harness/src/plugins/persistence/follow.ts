@@ -7,7 +7,7 @@ import type { Medium } from './medium.ts'
 import type { Timers } from './write-behind.ts'
 
 /** How long a change may go unnoticed that nobody told of, in ms. */
-export const followPollMs = 500
+const followPollMs = 500
 
 export interface FollowHost {
   readonly medium: Medium

@@ -40,7 +40,9 @@ export class PreparedSessions {
     if (kept === undefined) return undefined
     this.#kept.delete(id)
     const isFresh = kept.typesVersion === typesVersion && kept.session.length === kept.untouched
-    return isFresh && (await kept.writer.reopen?.()) === true ? kept : undefined
+    // What reopening fails at is told by the resumption that follows.
+    const isOpen = isFresh && (await kept.writer.reopen?.().catch(() => false))
+    return isOpen === true ? kept : undefined
   }
 
   drop(id: SessionId): void {

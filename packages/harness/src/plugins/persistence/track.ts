@@ -18,7 +18,7 @@ export interface TrackHost {
 }
 
 /** A log that was opened for a session before it became live. */
-export interface OpenedLog {
+interface OpenedLog {
   readonly writer: LogWriter
   /** How many events of the session it holds. */
   readonly length: number

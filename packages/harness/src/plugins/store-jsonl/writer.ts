@@ -8,7 +8,7 @@ import { encodeEvents } from './encode.ts'
 import { storeError } from './errors.ts'
 import { unlessMissing, writeAll } from './file-system.ts'
 import type { OpenFile } from './file-system.ts'
-import { findFolder } from './find.ts'
+import { findFolder, revisionOf } from './find.ts'
 import { encodeFrame } from './frames.ts'
 import { readHeader } from './header.ts'
 import { pathsIn } from './layout.ts'
@@ -57,6 +57,8 @@ export class JsonlWriter implements LogWriter {
   #isFirst = false
   /** A failed write left bytes behind `size`. */
   #isDirty = false
+  /** Where the log ended when it was given back sound. */
+  #left: { readonly revision: string; readonly log: OpenLog } | undefined
 
   constructor(host: LockHost, root: string, folder: string, header: SessionHeader) {
     this.#host = host
@@ -138,9 +140,39 @@ export class JsonlWriter implements LogWriter {
   async close(): Promise<void> {
     const log = this.#log
     this.#log = undefined
+    if (log !== undefined) this.#left = await this.#leave(log)
     await log?.file.close()
     await this.#lock?.release()
     this.#lock = undefined
+  }
+
+  async reopen(): Promise<boolean> {
+    const left = this.#left
+    if (left === undefined || this.#lock !== undefined) return false
+    // Before the lock: there may be no folder any more to lay one in.
+    if (!(await this.#isAsLeft(left.revision))) return false
+    try {
+      await this.#takeLock()
+      const { file } = await this.#open()
+      this.#log = { ...left.log, file }
+      if (await this.#isAsLeft(left.revision)) return true
+    } catch {
+      // What is in the way is for `resume` to tell.
+    }
+    await this.close()
+    return false
+  }
+
+  async #isAsLeft(revision: string): Promise<boolean> {
+    const stat = await this.#host.fs.stat(pathsIn(this.#folder).log).catch(() => undefined)
+    return stat !== undefined && revisionOf(stat) === revision
+  }
+
+  /** Undefined where the end of the file is not the end of what was written here. */
+  async #leave(log: OpenLog): Promise<{ readonly revision: string; readonly log: OpenLog } | undefined> {
+    if (this.#looseEnd !== undefined) return undefined
+    const stat = await log.file.stat().catch(() => undefined)
+    return stat?.size === log.size ? { revision: revisionOf(stat), log } : undefined
   }
 
   /** Publishes the header and the first events in one step. */
