@@ -166,4 +166,24 @@ export const sessionActions: readonly Command[] = [
     notes: ['Prints the new ID. Files stay as they are; `dsh rewind` takes them back.'],
     load: async () => (await import('./fork.ts')).fork,
   },
+  {
+    name: 'session verify',
+    usage: 'dsh session verify [ID|--all] [--json]',
+    about: 'Check every byte of one, its order, and that its requests can be made again',
+    options: {
+      all: { type: 'boolean', about: 'check all of them; exit code 1 where one has a problem' },
+      json,
+    },
+    words: ['[ID]'],
+    load: async () => (await import('./verify.ts')).verify,
+  },
+  {
+    name: 'session repair',
+    usage: 'dsh session repair ID',
+    about: 'Put the sound beginning of a damaged log in its place; the old file is kept',
+    options: {},
+    words: ['ID'],
+    notes: ['What another program wrote into the log becomes a session of its own.'],
+    load: async () => (await import('./repair.ts')).repair,
+  },
 ]

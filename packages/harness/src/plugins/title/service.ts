@@ -51,11 +51,16 @@ export class SessionTitle extends Service {
     return session.fold(titleFold) ?? undefined
   }
 
-  /** Gives the session the title that a person chose. Throws INVALID_TITLE where nothing is left of it. */
-  rename(session: Session, title: string): TitleSnapshot {
+  /** A title that a person wrote, as it would be kept. Throws INVALID_TITLE where nothing is left of it. */
+  check(title: string): string {
     const text = titleOf(title, { maxBytes: this.config.maxTitleBytes })
-    if (text === '')
-      throw new TitleError('INVALID_TITLE', `the title ${JSON.stringify(title)} has no letters to show`)
+    if (text !== '') return text
+    throw new TitleError('INVALID_TITLE', `the title ${JSON.stringify(title)} has no letters to show`)
+  }
+
+  /** Gives the session the title that a person chose. Throws INVALID_TITLE, as `check` does. */
+  rename(session: Session, title: string): TitleSnapshot {
+    const text = this.check(title)
     this.supersede(session)
     return this.put(session, { title: text, messageSeqs: [], source: { kind: 'user' } })
   }
