@@ -22,6 +22,8 @@ export async function withReader<T>(io: Io, job: (reader: SessionReader) => Prom
 export function tellState({ readOnly, holder, gaps = [] }: StoredSession, err: Output): void {
   if (readOnly !== undefined) err.line(`the session is read-only: ${inert(readOnly)}`)
   else if (holder !== undefined) err.line(`the session is open in process ${holder.pid}`)
-  for (const { fromSeq, toSeq, bytes, reason } of gaps)
-    err.line(`damaged: events ${fromSeq} to ${toSeq}, ${bytes} bytes: ${inert(reason)}`)
+  for (const { fromSeq, toSeq, bytes, reason } of gaps) {
+    const lost = toSeq < fromSeq ? `before event ${fromSeq}` : `events ${fromSeq} to ${toSeq}, ${bytes} bytes`
+    err.line(`damaged: ${lost}: ${inert(reason)}`)
+  }
 }

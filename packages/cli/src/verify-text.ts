@@ -1,0 +1,66 @@
+import type { SessionReport, VerifyProblem } from '@dsh/harness/plugins/verify'
+import type { LostEvents, RepairResult } from '@dsh/harness/session'
+import { grouped, unbroken } from './text.ts'
+
+/** What was found in one session: a line of counts, then one for each problem. */
+export function reportLines(report: SessionReport): readonly string[] {
+  const { id, ok, events, frames, requests, problems, tornBytes, readOnly } = report
+  const counts = [
+    ok ? 'chain ok' : counted(problems.length, 'problem'),
+    counted(events, 'event'),
+    ...(frames === 0 ? [] : [counted(frames, 'frame')]),
+    `${counted(requests, 'request')} rebuilt`,
+  ]
+  const lines = [`${id}  ${counts.join(' · ')}`, ...problems.map(problem => `  ${problemText(problem)}`)]
+  if (tornBytes !== undefined)
+    lines.push(
+      `  ${counted(tornBytes, 'byte')} of an unfinished write at the end: no damage, the next run puts them aside`,
+    )
+  if (readOnly !== undefined) lines.push(`  read-only: ${readOnly}`)
+  if (problems.some(isMendable))
+    lines.push(`  dsh session repair ${id} puts what is sound in its place and keeps the old log`)
+  return lines.map(unbroken)
+}
+
+function problemText({ code, message, frame, seq, offset }: VerifyProblem): string {
+  const places = [
+    ...(frame === undefined ? [] : [`frame ${frame}`]),
+    ...(seq === undefined ? [] : [`event ${seq}`]),
+    ...(offset === undefined ? [] : [`byte ${offset}`]),
+  ]
+  return `${code}${places.length === 0 ? '' : ` at ${places.join(', ')}`}: ${message}`
+}
+
+/** Damage of what is stored. A log that is another's, and one that says something wrong, are no matter of storing. */
+function isMendable({ code, frame }: VerifyProblem): boolean {
+  return frame !== undefined && !code.startsWith('HEADER_')
+}
+
+/** What became of a log that was repaired. */
+export function repairLines(
+  id: string,
+  { kept, events, lost = [], branches }: RepairResult,
+): readonly string[] {
+  if (kept === undefined) return [`session ${id} needs no repair: ${counted(events, 'event')}`]
+  const lines = [
+    `session ${id} is repaired: ${counted(events, 'event')}`,
+    `the old log is ${kept}`,
+    ...lost.map(lossText),
+    ...branches.map(
+      ({ header, events: count }) =>
+        `another program wrote behind event ${(header.seedLength ?? 0) - 1}: session ${header.id}, ${counted(count, 'event')}`,
+    ),
+  ]
+  return lines.map(unbroken)
+}
+
+function lossText({ fromSeq, toSeq, reason, isReadable }: LostEvents): string {
+  const isOne = fromSeq === toSeq
+  const events = isOne ? `event ${fromSeq}` : `events ${fromSeq} to ${toSeq}`
+  if (isReadable !== true) return `${events} ${isOne ? 'is' : 'are'} lost: ${reason}`
+  return `${events} ${isOne ? 'is' : 'are'} in the old log alone, since no session can begin there`
+}
+
+function counted(count: number, noun: string): string {
+  return `${grouped(count)} ${noun}${count === 1 ? '' : 's'}`
+}
