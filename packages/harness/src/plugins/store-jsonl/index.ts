@@ -14,6 +14,8 @@ export interface StoreJsonlConfig {
   readonly root: string
   /** How long the first event of a batch waits for others, in ms. Default 200. */
   readonly writeBatchMaxDelayMs?: number
+  /** How many sessions that were prepared and given back untouched are kept for the next who asks. Default 5. */
+  readonly preparedSessionCacheSize?: number
 }
 
 type CheckedConfig = Required<StoreJsonlConfig>
@@ -23,6 +25,7 @@ function configSchema(): ConfigSchema<StoreJsonlConfig, CheckedConfig> {
   return strictObject({
     root: string().check(minLength(1)),
     writeBatchMaxDelayMs: _default(delay, 200),
+    preparedSessionCacheSize: _default(int().check(gte(1)), 5),
   }) as unknown as ConfigSchema<StoreJsonlConfig, CheckedConfig>
 }
 
@@ -33,13 +36,13 @@ export const storeJsonl: PluginObject<StoreJsonlConfig, CheckedConfig> = {
   get Config() {
     return configSchema()
   },
-  apply(ctx: Context, { root, writeBatchMaxDelayMs }) {
+  apply(ctx: Context, { root, ...options }) {
     const host = {
       fs: localFileSystem,
       processes: createLocalProcesses(),
       now: () => Date.now(),
       watch: watchFolder,
     }
-    mountPersistence(ctx, new JsonlMedium(resolve(root), host), { writeBatchMaxDelayMs })
+    mountPersistence(ctx, new JsonlMedium(resolve(root), host), options)
   },
 }

@@ -18,6 +18,8 @@ export interface StoreSqliteConfig {
   readonly busyTimeoutMs?: number
   /** How long the first event of a batch waits for others, in ms. Default 200. */
   readonly writeBatchMaxDelayMs?: number
+  /** How many sessions that were prepared and given back untouched are kept for the next who asks. Default 5. */
+  readonly preparedSessionCacheSize?: number
 }
 
 type CheckedConfig = Required<StoreSqliteConfig>
@@ -30,6 +32,7 @@ function configSchema(): ConfigSchema<StoreSqliteConfig, CheckedConfig> {
     journalMode: _default(oneOf(['wal', 'delete', 'truncate', 'persist']), 'wal'),
     busyTimeoutMs: _default(wait, 5000),
     writeBatchMaxDelayMs: _default(delay, 200),
+    preparedSessionCacheSize: _default(int().check(gte(1)), 5),
   }) as unknown as ConfigSchema<StoreSqliteConfig, CheckedConfig>
 }
 
@@ -40,10 +43,10 @@ export const storeSqlite: PluginObject<StoreSqliteConfig, CheckedConfig> = {
   get Config() {
     return configSchema()
   },
-  apply(ctx: Context, { path, journalMode, busyTimeoutMs, writeBatchMaxDelayMs }) {
+  apply(ctx: Context, { path, journalMode, busyTimeoutMs, ...options }) {
     const place = path === memoryPath ? path : resolve(path)
     const database = new Database({ path: place, journalMode, busyTimeoutMs })
     const host = { processes: createLocalProcesses(), now: () => Date.now() }
-    mountPersistence(ctx, new SqliteMedium(database, host), { writeBatchMaxDelayMs })
+    mountPersistence(ctx, new SqliteMedium(database, host), options)
   },
 }
