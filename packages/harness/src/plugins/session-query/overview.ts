@@ -68,8 +68,11 @@ async function readPage(
   const { limit = Number.POSITIVE_INFINITY, budgetMs = usualBudgetMs, withArchived = false } = request
   const deadline = performance.now() + budgetMs
   const before = new Map(index.rows.all().map(log => [log.id, log]))
-  const isHidden = ({ record: { id } }: MarkedRecord): boolean =>
-    !withArchived && before.get(id)?.digest.summary.archived === true
+  // One that was worked on since may be back.
+  const isHidden = ({ record: { id }, revision }: MarkedRecord): boolean => {
+    const log = before.get(id)
+    return !withArchived && log?.revision === revision && log.digest.summary.archived
+  }
   const page = marked.filter(each => !isHidden(each)).filter((_, at) => at < limit)
   const nameless = page.filter(
     ({ record: { id } }) => before.get(id)?.digest.summary.firstPrompt === undefined,

@@ -16,7 +16,8 @@ export const emptySummary: SessionSummary = { isTitled: false, turns: 0, archive
 export function summaryAfter(summary: SessionSummary, event: SessionEvent): SessionSummary {
   switch (event.type) {
     case 'turn/start':
-      return { ...summary, turns: summary.turns + 1 }
+      // Work on a session brings it back into lists.
+      return { ...summary, turns: summary.turns + 1, archived: false }
     case 'user/message':
       return event.surfaceOp === 'append' ? withPrompt(summary, event) : summary
     case 'request/header': {
