@@ -2,10 +2,12 @@ import { appendFileSync, writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { SessionId } from '@dsh/protocol'
 import { SessionStore } from '../../src/core/session/index.ts'
+import type { Session } from '../../src/core/session/index.ts'
 import { defineTool } from '../../src/core/tools/index.ts'
 import { Context } from '../../src/kernel/index.ts'
 import { text, toolCalls } from '../../src/plugins/llm-scripted/index.ts'
 import { storeJsonl } from '../../src/plugins/store-jsonl/index.ts'
+import { storeSqlite } from '../../src/plugins/store-sqlite/index.ts'
 import { createHarness, say, userFact } from '../../src/testing/index.ts'
 
 // The program that the store's process tests start, stop and kill. It says what it did on standard output, unbuffered.
@@ -17,12 +19,32 @@ function tell(line: string): void {
   writeSync(1, `${line}\n`)
 }
 
+/** A file is a database, a folder one of logs. */
+async function mountStore(
+  ctx: Context,
+  options: { readonly writeBatchMaxDelayMs?: number } = {},
+): Promise<void> {
+  if (root.endsWith('.sqlite')) await ctx.plugin(storeSqlite, { path: root, ...options })
+  else await ctx.plugin(storeJsonl, { root, ...options })
+}
+
+/** Resumes or begins the session. */
+async function openSession(ctx: Context): Promise<Session> {
+  const isStored = (await ctx.sessionPersistence.list()).length > 0
+  const session = isStored
+    ? (await ctx.sessionPersistence.prepare(id)).session
+    : ctx.sessions.prepare(id, { meta: { cwd: '/srv' } })
+  ctx.sessions.enter(session)
+  ctx.sessions.announce(session)
+  return session
+}
+
 /** Appends without end; tells how many events are durable after each flush. */
 async function appendForever(): Promise<void> {
   const ctx = new Context()
   await ctx.plugin(SessionStore)
-  await ctx.plugin(storeJsonl, { root, writeBatchMaxDelayMs: 1 })
-  const session = ctx.sessions.create(id, { meta: { cwd: '/srv' } })
+  await mountStore(ctx, { writeBatchMaxDelayMs: 1 })
+  const session = await openSession(ctx)
   for (let batch = 1; ; batch += 1) {
     for (let count = batch % 5; count >= 0; count -= 1) {
       const size = batch % 17 === 0 ? 70_000 : (batch * 131) % 3000
@@ -34,17 +56,12 @@ async function appendForever(): Promise<void> {
   }
 }
 
-/** Resumes or begins the session; then appends an event for each line of standard input. */
+/** Opens the session; then appends an event for each line of standard input. */
 async function hold(): Promise<void> {
   const ctx = new Context()
   await ctx.plugin(SessionStore)
-  await ctx.plugin(storeJsonl, { root })
-  const isStored = (await ctx.sessionPersistence.list()).length > 0
-  const session = isStored
-    ? (await ctx.sessionPersistence.prepare(id)).session
-    : ctx.sessions.prepare(id, { meta: { cwd: '/srv' } })
-  ctx.sessions.enter(session)
-  ctx.sessions.announce(session)
+  await mountStore(ctx)
+  const session = await openSession(ctx)
   const append = async (text: string): Promise<void> => {
     session.append('user/message', userFact(text), { surfaceOp: 'append' })
     await ctx.sessions.flush(session)
@@ -68,7 +85,7 @@ async function runTurn(place: string): Promise<void> {
     tell(`at ${name}`)
     await new Promise(() => setInterval(() => {}, 1000))
   }
-  await ctx.plugin(storeJsonl, { root })
+  await mountStore(ctx)
   ctx.on('llm/stream', (_options, next) => {
     const stream = next()
     return (async function* () {

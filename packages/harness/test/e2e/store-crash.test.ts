@@ -14,10 +14,19 @@ import type { SessionEvent } from '@dsh/protocol'
 import { SessionStore } from '../../src/core/session/index.ts'
 import { Context } from '../../src/kernel/index.ts'
 import { storeJsonl } from '../../src/plugins/store-jsonl/index.ts'
+import { storeSqlite } from '../../src/plugins/store-sqlite/index.ts'
 import { userFact } from '../../src/testing/index.ts'
 
 const id = SessionId('s1')
 const childPath = fileURLToPath(new URL('store-child.ts', import.meta.url))
+
+const stores = ['store-jsonl', 'store-sqlite'] as const
+
+type Store = (typeof stores)[number]
+
+function testStores(title: string, run: (t: TestContext, store: Store) => Promise<void>): void {
+  for (const store of stores) test(`${store}: ${title}`, t => run(t, store))
+}
 
 interface Child {
   readonly process: ChildProcess
@@ -26,9 +35,9 @@ interface Child {
   kill(): Promise<void>
 }
 
-function setup(t: TestContext) {
+function setup(t: TestContext, store: Store = 'store-jsonl') {
   const home = mkdtempSync(join(tmpdir(), 'store-crash-'))
-  const root = join(home, 'sessions')
+  const root = join(home, store === 'store-sqlite' ? 'sessions.sqlite' : 'sessions')
   const marks = join(home, 'marks')
   const children: Child[] = []
   t.after(async () => {
@@ -51,7 +60,8 @@ function setup(t: TestContext) {
   const open = async (): Promise<Context> => {
     const ctx = new Context()
     await ctx.plugin(SessionStore)
-    await ctx.plugin(storeJsonl, { root })
+    if (store === 'store-sqlite') await ctx.plugin(storeSqlite, { path: root })
+    else await ctx.plugin(storeJsonl, { root })
     return ctx
   }
   const effects = (): readonly string[] =>
@@ -91,28 +101,32 @@ async function recover(open: () => Promise<Context>): Promise<readonly SessionEv
   return events
 }
 
-test('a program that is killed at any moment of writing loses nothing that it was told is durable', async t => {
-  for (let round = 0; round < 6; round += 1) {
-    const { root, start, open } = setup(t)
-    const child = start('append')
-    let acknowledged = 0
-    for (let acks = 1 + ((round * 9) % 40); acks > 0; acks -= 1) acknowledged = Number(await nextLine(child))
-    await child.kill()
-    for (let line = await child.lines.next(); line.done !== true; line = await child.lines.next()) {
-      acknowledged = Number(line.value)
+testStores(
+  'a program that is killed at any moment of writing loses nothing that it was told is durable',
+  async (t, store) => {
+    for (let round = 0; round < 6; round += 1) {
+      const { root, start, open } = setup(t, store)
+      const child = start('append')
+      let acknowledged = 0
+      for (let acks = 1 + ((round * 9) % 40); acks > 0; acks -= 1)
+        acknowledged = Number(await nextLine(child))
+      await child.kill()
+      for (let line = await child.lines.next(); line.done !== true; line = await child.lines.next()) {
+        acknowledged = Number(line.value)
+      }
+      const events = await recover(open)
+      assert.ok(events.length >= acknowledged, `${events.length} of ${acknowledged}`)
+      for (const { seq, data } of events as readonly SessionEvent<'user/message'>[]) {
+        const [block] = data.content
+        assert.ok(block?.type === 'text' && block.text.startsWith(`${seq} `))
+      }
+      const left = readdirSync(dirname(root), { recursive: true, encoding: 'utf8' }).filter(name =>
+        name.endsWith('.tmp'),
+      )
+      assert.deepEqual(left, [])
     }
-    const events = await recover(open)
-    assert.ok(events.length >= acknowledged, `${events.length} of ${acknowledged}`)
-    for (const { seq, data } of events as readonly SessionEvent<'user/message'>[]) {
-      const [block] = data.content
-      assert.ok(block?.type === 'text' && block.text.startsWith(`${seq} `))
-    }
-    const left = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter(name =>
-      name.endsWith('.tmp'),
-    )
-    assert.deepEqual(left, [])
-  }
-})
+  },
+)
 
 const turn = ['turn/start', 'step/start', 'user/message', 'request/header', 'request/context']
 
@@ -197,42 +211,48 @@ const deaths: readonly (readonly [place: string, effects: readonly string[], log
 ]
 
 for (const [place, effects, log] of deaths) {
-  test(`a program that is killed at "${place}" leaves a log that says what is known of each call`, async t => {
-    const child = setup(t)
-    const program = child.start(place)
-    assert.equal(await nextLine(program), `at ${place}`)
-    await program.kill()
-    assert.deepEqual(child.effects(), effects)
-    const beginning = place === 'request' ? [] : [...turn, 'assistant/message']
-    assert.deepEqual(outline(await recover(child.open)), [...beginning, ...log])
-  })
+  testStores(
+    `a program that is killed at "${place}" leaves a log that says what is known of each call`,
+    async (t, store) => {
+      const child = setup(t, store)
+      const program = child.start(place)
+      assert.equal(await nextLine(program), `at ${place}`)
+      await program.kill()
+      assert.deepEqual(child.effects(), effects)
+      const beginning = place === 'request' ? [] : [...turn, 'assistant/message']
+      assert.deepEqual(outline(await recover(child.open)), [...beginning, ...log])
+    },
+  )
 }
 
-test('the second program is told who has the session, and goes on with it when the first was killed', async t => {
-  const { start, open } = setup(t)
-  const first = start('hold')
-  assert.equal(await nextLine(first), '1')
-  const ctx = await open()
-  const persistence = ctx.sessionPersistence
-  const refusal = {
-    code: 'SESSION_HELD',
-    message: new RegExp(`^the session is open in another program: process ${first.process.pid} since 20`),
-  }
-  await assert.rejects(persistence.prepare(id), refusal)
-  const view = await persistence.inspect(id)
-  assert.equal(view.holder?.pid, first.process.pid)
-  assert.match(view.readOnly ?? '', /^it is open in another program: process \d+ since 20/)
-  first.process.stdin?.write('second\n')
-  assert.equal(await nextLine(first), '2')
-  assert.equal((await persistence.inspect(id)).events.length, 2)
-  await first.kill()
-  const preparation = await persistence.prepare(id)
-  assert.equal(preparation.session.length, 3)
-  await ctx.dispose()
-})
+testStores(
+  'the second program is told who has the session, and goes on with it when the first was killed',
+  async (t, store) => {
+    const { start, open } = setup(t, store)
+    const first = start('hold')
+    assert.equal(await nextLine(first), '1')
+    const ctx = await open()
+    const persistence = ctx.sessionPersistence
+    const refusal = {
+      code: 'SESSION_HELD',
+      message: new RegExp(`^the session is open in another program: process ${first.process.pid} since 20`),
+    }
+    await assert.rejects(persistence.prepare(id), refusal)
+    const view = await persistence.inspect(id)
+    assert.equal(view.holder?.pid, first.process.pid)
+    assert.match(view.readOnly ?? '', /^it is open in another program: process \d+ since 20/)
+    first.process.stdin?.write('second\n')
+    assert.equal(await nextLine(first), '2')
+    assert.equal((await persistence.inspect(id)).events.length, 2)
+    await first.kill()
+    const preparation = await persistence.prepare(id)
+    assert.equal(preparation.session.length, 3)
+    await ctx.dispose()
+  },
+)
 
-test('a program that is only stopped keeps its session', async t => {
-  const { start, open } = setup(t)
+testStores('a program that is only stopped keeps its session', async (t, store) => {
+  const { start, open } = setup(t, store)
   const first = start('hold')
   await nextLine(first)
   first.process.kill('SIGSTOP')
@@ -248,40 +268,46 @@ test('a program that is only stopped keeps its session', async t => {
   await ctx.dispose()
 })
 
-test('of two programs that resume a session at once, one gets it and the other leaves it alone', async t => {
-  const { start, open } = setup(t)
-  const owner = start('hold')
-  await nextLine(owner)
-  await owner.kill()
-  const rivals = [start('hold'), start('hold')]
-  const lines = await Promise.all(rivals.map(nextLine))
-  assert.deepEqual(lines.toSorted(), ['3', 'error SESSION_HELD'])
-  for (const rival of rivals) await rival.kill()
-  const ctx = await open()
-  assert.equal((await ctx.sessionPersistence.inspect(id)).events.length, 3)
-  await ctx.dispose()
-})
+testStores(
+  'of two programs that resume a session at once, one gets it and the other leaves it alone',
+  async (t, store) => {
+    const { start, open } = setup(t, store)
+    const owner = start('hold')
+    await nextLine(owner)
+    await owner.kill()
+    const rivals = [start('hold'), start('hold')]
+    const lines = await Promise.all(rivals.map(nextLine))
+    assert.deepEqual(lines.toSorted(), ['3', 'error SESSION_HELD'])
+    for (const rival of rivals) await rival.kill()
+    const ctx = await open()
+    assert.equal((await ctx.sessionPersistence.inspect(id)).events.length, 3)
+    await ctx.dispose()
+  },
+)
 
-test('a program whose session a person took over is told so, and its work stays out of the log', async t => {
-  const { start, open } = setup(t)
-  const first = start('hold')
-  await nextLine(first)
-  const ctx = await open()
-  const { holder } = await ctx.sessionPersistence.inspect(id)
-  assert.ok(holder !== undefined)
-  const preparation = await ctx.sessionPersistence.prepare(id, undefined, { takeFrom: holder })
-  const { session } = preparation
-  ctx.sessions.enter(session)
-  ctx.sessions.announce(session)
-  session.append('user/message', userFact('taken'), { surfaceOp: 'append' })
-  await ctx.sessions.flush(session)
-  first.process.stdin?.write('too late\n')
-  assert.equal(await nextLine(first), 'error SESSION_HELD')
-  await ctx.dispose()
-  const after = await open()
-  assert.deepEqual((await after.sessionPersistence.inspect(id)).events, session.events)
-  await after.dispose()
-})
+testStores(
+  'a program whose session a person took over is told so, and its work stays out of the log',
+  async (t, store) => {
+    const { start, open } = setup(t, store)
+    const first = start('hold')
+    await nextLine(first)
+    const ctx = await open()
+    const { holder } = await ctx.sessionPersistence.inspect(id)
+    assert.ok(holder !== undefined)
+    const preparation = await ctx.sessionPersistence.prepare(id, undefined, { takeFrom: holder })
+    const { session } = preparation
+    ctx.sessions.enter(session)
+    ctx.sessions.announce(session)
+    session.append('user/message', userFact('taken'), { surfaceOp: 'append' })
+    await ctx.sessions.flush(session)
+    first.process.stdin?.write('too late\n')
+    assert.equal(await nextLine(first), 'error SESSION_HELD')
+    await ctx.dispose()
+    const after = await open()
+    assert.deepEqual((await after.sessionPersistence.inspect(id)).events, session.events)
+    await after.dispose()
+  },
+)
 
 /** Runs a program that may not be installed. */
 function runTool(name: string, ...args: readonly string[]) {

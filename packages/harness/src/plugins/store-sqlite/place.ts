@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import {
+  accessSync,
   closeSync,
+  constants,
   fsyncSync,
   linkSync,
   lstatSync,
@@ -31,7 +33,11 @@ export function preparePlace(path: string, build: (draft: string) => void): void
   const folder = dirname(path)
   makeFolder(folder)
   checkFolder(folder)
-  if (identityOf(path) !== undefined) return
+  if (identityOf(path) !== undefined) {
+    // SQLite would only say that it cannot open it.
+    for (const needed of [folder, path]) accessSync(needed, constants.W_OK)
+    return
+  }
   const draft = `${path}.${randomUUID()}.tmp`
   try {
     closeSync(openSync(draft, 'wx', 0o600))
