@@ -71,7 +71,8 @@ async function readPage(
   // One that was worked on since may be back.
   const isHidden = ({ record: { id }, revision }: MarkedRecord): boolean => {
     const log = before.get(id)
-    return !withArchived && log?.revision === revision && log.digest.summary.archived
+    const isKnown = !withArchived && log?.revision === revision
+    return isKnown && log?.digest.summary.archived === true
   }
   const page = marked.filter(each => !isHidden(each)).filter((_, at) => at < limit)
   const nameless = page.filter(
