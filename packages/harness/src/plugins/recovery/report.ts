@@ -9,7 +9,7 @@ export interface ExaminedCall extends UnfinishedCall {
   readonly verdict: Verdict
 }
 
-export interface ExaminedTurn extends CutOff {
+interface ExaminedTurn extends CutOff {
   readonly calls: readonly ExaminedCall[]
 }
 
