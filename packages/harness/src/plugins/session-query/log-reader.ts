@@ -100,7 +100,8 @@ class LogReader {
       fromSeq: Math.max(0, log.nextSeq - 1),
       signal,
     })) {
-      if (gap !== undefined) return isSame ? this.#end(reading, gap.reason) : undefined
+      if (gap !== undefined)
+        return isSame ? this.#end(reading, `damaged from event ${gap.fromSeq}: ${gap.reason}`) : undefined
       for (const event of events) {
         if (!isSame) {
           if (tailOf(event) !== log.tail) return undefined

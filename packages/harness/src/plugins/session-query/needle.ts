@@ -71,6 +71,7 @@ export class Needle {
   }
 
   #placesIn(text: string): readonly (readonly [number, number])[] {
+    this.#pattern.lastIndex = 0
     return [...text.matchAll(this.#pattern)].map(match => [match.index, match.index + match[0].length])
   }
 }

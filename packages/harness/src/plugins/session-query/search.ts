@@ -127,7 +127,7 @@ async function upToDate<T>(
     const problems = unreadable.map(({ id, problem }) => ({ id, reason: problem }))
     index.db.exec('BEGIN')
     try {
-      const left = [...late, ...removedOf(index, wanted), ...problems]
+      const left = [...late, ...lackingOf(index, wanted), ...problems]
       return answer({ index, records: new Map(records.map(record => [record.id, record])), left })
     } finally {
       index.db.exec('COMMIT')
@@ -135,11 +135,15 @@ async function upToDate<T>(
   }, signal)
 }
 
-function removedOf({ rows, live }: OpenIndex, wanted: readonly MarkedRecord[]): readonly LeftSession[] {
-  const removed = new Set(rows.all().flatMap(({ id, hasDocuments }) => (hasDocuments ? [] : [id])))
-  return wanted.flatMap(({ record: { id } }) =>
-    removed.has(id) && live.keyOf(id) === undefined ? [{ id, reason: removedText }] : [],
+/** Logs that the index holds only in part, and why that stays so. */
+function lackingOf({ rows, live }: OpenIndex, wanted: readonly MarkedRecord[]): readonly LeftSession[] {
+  const reasons = new Map(
+    rows.all().map(({ id, gap, hasDocuments }) => [id, hasDocuments ? gap : removedText]),
   )
+  return wanted.flatMap(({ record: { id } }) => {
+    const reason = live.keyOf(id) === undefined ? reasons.get(id) : undefined
+    return reason === undefined ? [] : [{ id, reason }]
+  })
 }
 
 /** What is live is looked for among the live documents alone. */

@@ -70,7 +70,7 @@ export class Sources {
     }
     for (const session of this.sessions.list())
       if (!seen.has(session.id)) marked.push({ record: liveRecord(session) })
-    marked.sort((a, b) => b.record.updatedAt - a.record.updatedAt)
+    marked.sort(byAge)
     return { marked, unreadable }
   }
 
@@ -156,6 +156,10 @@ export class Sources {
     if (!isSame(live.header, row.header)) return { id, path: row.path, problem: conflictText(id) }
     return { ...storedRecord(row), ...liveRecord(live), persisted: true }
   }
+}
+
+function byAge({ record: a }: MarkedRecord, { record: b }: MarkedRecord): number {
+  return b.updatedAt - a.updatedAt || b.header.createdAt - a.header.createdAt
 }
 
 function storedRecord({ id, header, updatedAt, path, bytes, holder }: StoredRow): SessionRecord {
