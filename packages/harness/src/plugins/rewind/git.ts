@@ -62,7 +62,8 @@ export class Git {
   }
 }
 
-function environment(folder: string, path: string): Record<string, string> {
+/** All that a process of the private repository is given. */
+export function environment(folder: string, path: string): Record<string, string> {
   return {
     PATH: path,
     HOME: folder,

@@ -109,9 +109,6 @@ export async function makeCommit(git: Git, order: CommitOrder): Promise<Commit> 
   return { commit, tree }
 }
 
-/** Keeps what was written last from being pruned while later states build on it. */
-const baseRef = 'refs/dsh/base'
-
 async function* streamOf(order: CommitOrder): AsyncIterable<string | Uint8Array> {
   const { baseTree, parent, ref, message, edits } = order
   const seconds = Math.floor(Date.now() / 1000)
@@ -131,7 +128,7 @@ async function* streamOf(order: CommitOrder): AsyncIterable<string | Uint8Array>
   }
   yield 'M 100644 inline facts.json\n'
   yield data(Buffer.from(order.facts(), 'utf8'))
-  yield `\nget-mark :1\nls :1 ""\nreset ${baseRef}\nfrom :1\n\ndone\n`
+  yield `\nget-mark :1\nls :1 ""\ndone\n`
 }
 
 function data(bytes: Buffer): string {

@@ -153,6 +153,10 @@ export class Repository {
     await this.#ofPoint(commit, ['update-ref', ref, commit])
   }
 
+  async dropRef(ref: string): Promise<void> {
+    await this.git.run(['update-ref', '-d', ref])
+  }
+
   async #ofPoint(commit: string, args: readonly string[]): Promise<Buffer> {
     try {
       return await this.git.run(args)

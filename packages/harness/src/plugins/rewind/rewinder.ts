@@ -43,7 +43,6 @@ interface Planned {
   readonly now: string
 }
 
-const previewRef = 'refs/dsh/preview'
 const namedFiles = 200
 /** Workspaces that this program is rewinding. */
 const busy = new Set<string>()
@@ -65,8 +64,11 @@ export class Rewinder {
     if (goal.commit === undefined) return { scope, to, files: [] }
     await this.#recover(session)
     const workspace = await this.#openFor(session)
-    const { plan, now } = await this.#plan(workspace, goal, { ref: previewRef, options })
-    const lines = await workspace.repository.changes(now, goal.commit)
+    const { repository } = workspace
+    const ref = `refs/dsh/preview/${randomUUID()}`
+    const { plan, now } = await this.#plan(workspace, goal, { ref, options })
+    const lines = await repository.changes(now, goal.commit)
+    await repository.dropRef(ref)
     const counts = new Map(lines.map(({ path, insertions, deletions }) => [path, { insertions, deletions }]))
     const files = [
       ...plan.steps.map(({ path, action }) => ({ path, status: action })),
@@ -266,8 +268,7 @@ export class Rewinder {
     const { repository } = workspace
     const { commit, last = commit, since } = goal
     const message = 'before a rewind'
-    const parent = ref === previewRef ? undefined : last
-    const taken = await workspace.take({ ref, parent, message, signal: options.signal })
+    const taken = await workspace.take({ ref, parent: last, message, signal: options.signal })
     if (commit === undefined || last === undefined)
       return { plan: { steps: [], kept: [], leaving: [], coming: [] }, now: taken.commit }
     const [now, target, left] = await Promise.all(

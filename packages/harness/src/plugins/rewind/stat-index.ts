@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { readFile, rename, writeFile } from 'node:fs/promises'
+import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isFields, isText } from '../../kernel/index.ts'
 import type { RawPath } from './paths.ts'
@@ -64,4 +64,8 @@ export async function writeStatIndex(folder: string, base: Base): Promise<void> 
   const temporary = join(folder, `${file}.${randomUUID()}`)
   await writeFile(temporary, JSON.stringify({ version, commit, tree, facts, rows }))
   await rename(temporary, join(folder, file))
+}
+
+export async function dropStatIndex(folder: string): Promise<void> {
+  await rm(join(folder, file), { force: true })
 }

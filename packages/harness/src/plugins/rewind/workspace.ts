@@ -13,6 +13,7 @@ import { Repository, repositoryFolder } from './repository.ts'
 import type { TreeFacts, TreeLists } from './repository.ts'
 import { readStatIndex, writeStatIndex } from './stat-index.ts'
 import type { Base, Known } from './stat-index.ts'
+import { removeStaleLock, tidy } from './tidy.ts'
 import { isFresh, isSameLook, lookAt, lookOf, sliceMs, walk } from './walk.ts'
 import type { Look, RulesCache, Walked } from './walk.ts'
 
@@ -82,9 +83,13 @@ export class Workspace {
   /** Writes down how the files looked, so that the next program need not read them. */
   async rest(): Promise<void> {
     await this.#queue
-    if (!this.#isIndexStale || this.#base === undefined) return
-    this.#isIndexStale = false
-    await writeStatIndex(this.repository.folder, this.#base).catch(() => {})
+    if (this.#isIndexStale && this.#base !== undefined) {
+      this.#isIndexStale = false
+      await writeStatIndex(this.repository.folder, this.#base).catch(() => {})
+    }
+    const { keepDays } = this.#config
+    const order = { keepDays, around: surroundings(this.#config), now: Date.now() }
+    this.#queue = tidy(this.repository, order).catch(() => undefined)
   }
 
   async #take(options: TakeOptions & { readonly signal: AbortSignal }): Promise<Taken> {
@@ -95,6 +100,7 @@ export class Workspace {
       return await this.#keep(walked, options)
     } catch (error) {
       if (signal.aborted) throw error
+      await removeStaleLock(this.repository, options.ref)
       // What the index or the session builds on may have been removed: then everything is read again, once.
       this.#base = undefined
       const isThere = parent !== undefined && (await this.repository.has(parent))

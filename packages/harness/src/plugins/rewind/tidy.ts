@@ -1,0 +1,63 @@
+import { spawn } from 'node:child_process'
+import { readdir, stat, unlink, utimes } from 'node:fs/promises'
+import { join } from 'node:path'
+import { environment } from './git.ts'
+import type { GitSurroundings } from './git.ts'
+import type { Repository } from './repository.ts'
+import { dropStatIndex } from './stat-index.ts'
+
+const dayMs = 24 * 60 * 60 * 1000
+/** Loose objects, as git counts them: those of one of 256 folders. */
+const looseInOneFolder = 27
+
+export interface TidyOptions {
+  readonly keepDays: number
+  readonly around: GitSurroundings
+  readonly now: number
+}
+
+/**
+ * Once a day: drops the points of sessions that took none for long, and lets git pack the rest. The packing is a
+ * process of its own that outlives this one; what it removes is unreachable and a day old.
+ */
+export async function tidy(repository: Repository, { keepDays, around, now }: TidyOptions): Promise<void> {
+  const stamp = join(repository.folder, 'HEAD')
+  if ((await stat(stamp)).mtimeMs > now - dayMs) return
+  await utimes(stamp, new Date(now), new Date(now))
+  const dropped = await dropOldRefs(repository, now - keepDays * dayMs)
+  const loose = await readdir(join(repository.folder, 'objects', '17')).catch(() => [])
+  if (dropped === 0 && loose.length < looseInOneFolder) return
+  // It may build on what is removed now.
+  if (dropped > 0) await dropStatIndex(repository.folder)
+  pack(repository.folder, around)
+}
+
+/** How many sessions had nothing newer. */
+async function dropOldRefs({ git }: Repository, before: number): Promise<number> {
+  const output = await git.run(['for-each-ref', '--format=%(committerdate:unix) %(refname)', 'refs/dsh/'])
+  const refs = output
+    .toString('utf8')
+    .split('\n')
+    .filter(Boolean)
+    .map(line => line.split(' '))
+  const old = refs.filter(([seconds]) => Number(seconds) * 1000 < before)
+  if (old.length > 0)
+    await git.run(['update-ref', '--stdin'], { input: old.map(([, ref]) => `delete ${ref}\n`).join('') })
+  return old.length
+}
+
+function pack(folder: string, { path }: GitSurroundings): void {
+  const child = spawn('git', ['gc', '--quiet', '--prune=1.day.ago'], {
+    cwd: folder,
+    env: environment(folder, path),
+    stdio: 'ignore',
+    detached: true,
+  })
+  child.on('error', () => {})
+  child.unref()
+}
+
+/** A lock of a ref that only one program writes was left by one that was killed. */
+export async function removeStaleLock({ folder }: Repository, ref: string): Promise<void> {
+  await unlink(join(folder, `${ref}.lock`)).catch(() => {})
+}

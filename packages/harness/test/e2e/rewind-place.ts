@@ -1,0 +1,88 @@
+import { lstatSync, readFileSync, readdirSync, readlinkSync } from 'node:fs'
+import { mkdir, mkdtemp, realpath, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { SessionId } from '@dsh/protocol'
+import type { SessionEvent } from '@dsh/protocol'
+import type { Session } from '@dsh/harness/session'
+import { text, toolCall } from '@dsh/harness/plugins/llm-scripted'
+import { rewind } from '@dsh/harness/plugins/rewind'
+import type { RewindConfig, RewindNotice } from '@dsh/harness/plugins/rewind'
+import { storeJsonl } from '@dsh/harness/plugins/store-jsonl'
+import { createHarness, say } from '@dsh/harness/testing'
+import { defineTool } from '@dsh/harness/tools'
+
+export type Act = () => unknown
+
+export interface PlaceOptions extends Partial<RewindConfig> {
+  /** An existing place to go on in, as another program. */
+  readonly base?: string
+  readonly sessionId?: string
+}
+
+/** An agent in a workspace of its own, whose tool `act` does the next thing it is given. */
+export async function openPlace(t: Pick<TestContext, 'after'>, options: PlaceOptions = {}) {
+  const { base: given, sessionId = 's1', ...config } = options
+  const base = given ?? (await realpath(await mkdtemp(join(tmpdir(), 'rewind-'))))
+  if (given === undefined) t.after(() => rm(base, { recursive: true, force: true }))
+  const [home, workspace] = [join(base, 'home'), join(base, 'work')]
+  await mkdir(workspace, { recursive: true })
+  const { ctx, adapter } = await createHarness()
+  t.after(() => ctx.dispose())
+  const notices: RewindNotice[] = []
+  ctx.on('rewind/notice', notice => void notices.push(notice))
+  await ctx.plugin(storeJsonl, { root: join(home, 'sessions') })
+  await ctx.plugin(rewind, { home, ...config })
+  const acts: Act[] = []
+  ctx.tools.register(
+    defineTool({
+      name: 'act',
+      description: 'acts',
+      parameters: {},
+      execute: async () => {
+        await acts.shift()?.()
+        return 'done'
+      },
+    }),
+  )
+  const agentOptions = { provider: 'mock', model: 'mock' }
+  const openAgent = (id: string) =>
+    ctx.agents.create({ sessionId: SessionId(id), meta: { cwd: workspace }, agentOptions })
+  const resumeAgent = (id: string) => ctx.agents.resume({ resumeSessionId: SessionId(id), agentOptions })
+  const { agent } = given === undefined ? await openAgent(sessionId) : await resumeAgent(sessionId)
+  /** One turn in which each act is a step. */
+  const turn = async (...given: readonly Act[]): Promise<void> => await turnOf(agent, ...given)
+  const turnOf = async (who: typeof agent, ...given: readonly Act[]): Promise<void> => {
+    acts.push(...given)
+    for (const _ of given) adapter.push(toolCall('act', {}))
+    adapter.push(text('done'))
+    who.followup(say('go'))
+    await who.whenIdle()
+  }
+  const at = (path: string): string => join(workspace, path)
+  return { ctx, adapter, base, home, workspace, agent, turn, turnOf, at, notices, openAgent, resumeAgent }
+}
+
+/** Everything below a folder, by path: kind, permission bits and content. */
+export function treeOf(folder: string): Record<string, string> {
+  const found: Record<string, string> = {}
+  for (const entry of readdirSync(folder, { recursive: true, encoding: 'latin1' })) {
+    const path = Buffer.from(`${folder}/${entry}`, 'latin1')
+    const stats = lstatSync(path)
+    const mode = (stats.mode & 0o7777).toString(8)
+    if (stats.isDirectory()) found[entry] = 'folder'
+    else if (stats.isSymbolicLink()) found[entry] = `link ${readlinkSync(path, 'latin1')}`
+    else found[entry] = `${mode} ${readFileSync(path, 'latin1')}`
+  }
+  return found
+}
+
+export function pointsOf(session: Session): readonly SessionEvent<'restore/point'>[] {
+  return session.events.flatMap(event => (event.type === 'restore/point' ? [event] : []))
+}
+
+/** The seq of the event of a type, counted from 0. */
+export function seqOf(session: Session, type: SessionEvent['type'], index = 0): number {
+  return session.events.filter(event => event.type === type)[index]?.seq ?? -1
+}
