@@ -81,6 +81,41 @@ export const commands: readonly (Command | CommandGroup)[] = [
     load: async () => (await import('./commands/rewind.ts')).rewind,
   },
   {
+    name: 'replay',
+    usage: 'dsh replay ID --model PROVIDER/MODEL [OPTIONS]',
+    about: 'Give the inputs of a session to another model, and compare',
+    options: {
+      model: { type: 'string', short: 'm', value: 'PROVIDER/MODEL', about: 'give them to this model' },
+      from: {
+        type: 'string',
+        value: 'SEQ',
+        about: 'go on from the turn of this event instead of beginning anew',
+      },
+      tools: {
+        type: 'string',
+        value: 'HOW',
+        about:
+          'recorded (default): answer calls from the log, stop at the first other one; live: run them in a copy',
+      },
+      directory: {
+        type: 'string',
+        short: 'C',
+        value: 'DIR',
+        about: 'work in DIR, with live tools on its files',
+      },
+      yes: { type: 'boolean', about: 'allow everything that would be asked of live tools' },
+      json: { type: 'boolean', about: 'print the comparison as JSON' },
+    },
+    words: ['ID'],
+    notes: [
+      'A new session is stored; the old one stays as it is. Live tools work in a copy of the folder as it was then, where',
+      'restore points were kept. No sandbox: commands run with your own rights.',
+      '',
+      'Exit codes: as of dsh run; 1 also where a call was another one than recorded.',
+    ],
+    load: async () => (await import('./commands/replay.ts')).replay,
+  },
+  {
     name: 'models',
     usage: 'dsh models',
     about: 'List the models and say which have a key',

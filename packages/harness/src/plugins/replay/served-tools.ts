@@ -17,7 +17,7 @@ export interface ServedResult {
   readonly concludes?: boolean
 }
 
-/** Asked once for each call of the model, in the order in which the bodies start. */
+/** Asked once for each call of the model, in the order of the calls. */
 export type Server = (exec: ToolExecution) => ServedResult
 
 /**
@@ -36,6 +36,15 @@ export class ServedTools {
   constructor(ctx: Context, server: Server) {
     this.#ctx = ctx
     this.#server = server
+    // Asked before policy: a call that is refused was answered too.
+    ctx.on(
+      'tools/pre-execute',
+      async (exec, next) => {
+        if (exec.parent === undefined) this.#resultOf(exec)
+        return await next()
+      },
+      { prepend: true },
+    )
     ctx.on('tools/execute', (exec, next) => this.#execute(exec, next), { prepend: true })
   }
 

@@ -1,0 +1,155 @@
+import type { Divergence, ReplayReport, RunFacts, StepFacts } from '@dsh/harness/plugins/replay'
+import { jsonEquals, parseJson } from '@dsh/harness/kernel'
+import { cutText } from '@dsh/harness/tools'
+import type { TokenUsage } from '@dsh/protocol'
+import { endOf } from '../lines.ts'
+import { duration, grouped, oneLine, unbroken } from '../text.ts'
+import { costOf } from './cost.ts'
+
+const labelWidth = 12
+const cellWidth = 38
+
+/** Two runs of the same inputs beside each other. */
+export function replayLines(
+  { recorded, replayed, divergence }: ReplayReport,
+  options: { readonly color: boolean },
+): string[] {
+  const row = (label: string, show: (facts: RunFacts) => string): string =>
+    line(label, show(recorded), show(replayed))
+  return [
+    line('', 'recorded', 'replayed'),
+    row('model', modelsOf),
+    row('turns', facts => grouped(facts.turns)),
+    row('requests', facts => grouped(facts.requests)),
+    row('tokens in', facts => inputText(totalOf(facts))),
+    row('tokens out', facts => grouped(totalOf(facts).outputTokens)),
+    row('cost', costText),
+    row('time', facts => duration(facts.ms)),
+    row('tool calls', callsText),
+    row('ended', endText),
+    '',
+    ...actsBeside(recorded, replayed).map(pair => actLine(pair, options)),
+    '',
+    ...(divergence === undefined ? ['every call was the recorded one'] : [divergenceText(divergence)]),
+    `answer recorded: ${oneLine(recorded.answer) || 'none'}`,
+    `answer replayed: ${oneLine(replayed.answer) || 'none'}`,
+  ]
+}
+
+/** The same as data. */
+export function replayJson(report: ReplayReport, sessionId: string): object {
+  const { divergence = null } = report
+  const side = (facts: RunFacts): object => {
+    const { usages, end = null, ...rest } = facts
+    return { ...rest, end, model: modelsOf(facts), usage: totalOf(facts), cost: costOf(usages) ?? null }
+  }
+  const parting = divergence && { expected: null, came: null, ...divergence }
+  return { sessionId, recorded: side(report.recorded), replayed: side(report.replayed), divergence: parting }
+}
+
+/** Where the model left the recorded path. */
+export function divergenceText({ turn, expected, came }: Divergence): string {
+  const had =
+    expected === undefined
+      ? 'the log has no more calls'
+      : `the log has ${callText(expected)} (#${expected.seq})`
+  const did = came === undefined ? 'the model ended the turn' : `the model called ${callText(came)}`
+  return unbroken(`diverged in turn ${turn}: ${had}, ${did}`)
+}
+
+function callText(call: { readonly name: string; readonly arguments: unknown }): string {
+  return `${call.name} ${cutText(JSON.stringify(call.arguments), 120)}`
+}
+
+function line(label: string, left: string, right: string): string {
+  const cells = [left, right].map(cell => cutText(oneLine(cell), cellWidth - 2).padEnd(cellWidth))
+  return `${label.padEnd(labelWidth)} ${cells.join('')}`.trimEnd()
+}
+
+/** One thing that a model did: a call, or an answer without one. */
+interface Act {
+  readonly place: string
+  readonly text: string
+  readonly isCall: boolean
+}
+
+type Pair = readonly [recorded: Act | undefined, replayed: Act | undefined]
+
+/** What both did, turn by turn and in order: how many calls one answer holds is each model's own habit. */
+function actsBeside(recorded: RunFacts, replayed: RunFacts): Pair[] {
+  const [left, right] = [recorded, replayed].map(({ steps }) => [
+    ...Map.groupBy(steps, ({ turn }) => turn).values(),
+  ])
+  const turns = Math.max(left?.length ?? 0, right?.length ?? 0)
+  return Array.from({ length: turns }, (_, turn) => {
+    const [a, b] = [actsOf(left?.[turn]), actsOf(right?.[turn])]
+    return Array.from({ length: Math.max(a.length, b.length) }, (__, index): Pair => [a[index], b[index]])
+  }).flat()
+}
+
+function actsOf(steps: readonly StepFacts[] = []): Act[] {
+  return steps.flatMap(({ turn, step, text, calls }) => {
+    const place = `${turn}.${step}`
+    if (calls.length === 0) return { place, text, isCall: false }
+    return calls.map(call => ({ place, text: `${call.name} ${call.arguments}`, isCall: true }))
+  })
+}
+
+function actLine([a, b]: Pair, options: { readonly color: boolean }): string {
+  const text = line(a?.place ?? b?.place ?? '', a?.text ?? '', b?.text ?? '')
+  // Two models never say the same in the same words.
+  if (a?.isCall === b?.isCall && (a?.isCall === false || sameCall(a?.text, b?.text))) return text
+  return options.color ? `\u001b[33m${text} ≠\u001b[39m` : `${text} ≠`
+}
+
+/** Whatever the order of the arguments. */
+function sameCall(a = '', b = ''): boolean {
+  const [left, right] = [a, b].map(text => {
+    const space = text.indexOf(' ')
+    return { name: text.slice(0, space), args: parsed(text.slice(space + 1)) }
+  })
+  return left?.name === right?.name && jsonEquals(left?.args, right?.args)
+}
+
+function parsed(text: string): unknown {
+  return parseJson(text) ?? text
+}
+
+function endText({ end }: RunFacts): string {
+  if (end === undefined) return 'open'
+  const reason = end.kind === 'aborted' && end.reason.kind === 'hook' ? end.reason.reason : undefined
+  return reason ?? endOf(end)
+}
+
+function modelsOf({ usages }: RunFacts): string {
+  return [...new Set(usages.map(({ provider, model }) => `${provider}/${model}`))].join(', ') || 'none'
+}
+
+function totalOf({ usages }: RunFacts): Required<Omit<TokenUsage, 'reasoningTokens'>> {
+  const sum = (pick: (usage: TokenUsage) => number | undefined): number =>
+    usages.reduce((total, { usage }) => total + (pick(usage) ?? 0), 0)
+  return {
+    inputTokens: sum(usage => usage.inputTokens),
+    outputTokens: sum(usage => usage.outputTokens),
+    cacheReadTokens: sum(usage => usage.cacheReadTokens),
+    cacheWriteTokens: sum(usage => usage.cacheWriteTokens),
+  }
+}
+
+function inputText({ inputTokens, cacheReadTokens, cacheWriteTokens }: ReturnType<typeof totalOf>): string {
+  const cached = cacheReadTokens === 0 ? '' : ` (${grouped(cacheReadTokens)} cached)`
+  return `${grouped(inputTokens + cacheReadTokens + cacheWriteTokens)}${cached}`
+}
+
+function costText({ usages }: RunFacts): string {
+  const cost = costOf(usages)
+  return cost === undefined ? 'unknown' : `${cost.amount.toFixed(4)} ${cost.currency}`
+}
+
+function callsText({ calls }: RunFacts): string {
+  return (
+    Object.entries(calls)
+      .map(([name, times]) => `${name} ${times}`)
+      .join(', ') || 'none'
+  )
+}
