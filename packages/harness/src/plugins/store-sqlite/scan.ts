@@ -9,7 +9,7 @@ import type { Database } from './database.ts'
 import { codeOf, resultCode } from './result-codes.ts'
 import type { StoredRow } from './sessions.ts'
 
-export type EventGapCode = RowDamage | 'ROW_MISSING' | 'ROW_UNCOUNTED' | 'PAGE_DAMAGED' | 'END_DAMAGED'
+type EventGapCode = RowDamage | 'ROW_MISSING' | 'ROW_UNCOUNTED' | 'PAGE_DAMAGED' | 'END_DAMAGED'
 
 export interface EventGap extends StreamGap {
   readonly code: EventGapCode

@@ -2,8 +2,8 @@ import { PersistenceError } from '../persistence/index.ts'
 import type { Connection } from './connection.ts'
 
 /** "dshs": stands in the header of the file, so that the database of another program is known without opening it. */
-export const applicationId = 0x64736873
-export const schemaVersion = 1
+const applicationId = 0x64736873
+const schemaVersion = 1
 
 /**
  * `sessions.length` and `sessions.chain` are those of the last event, and `sessions.bytes` is what all events take; a row of length 0 holds artifacts of a session
