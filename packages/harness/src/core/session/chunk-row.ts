@@ -127,8 +127,8 @@ function toRow(run: readonly ChunkEvent[]): ChunkRow {
 function textIn(event: SessionEvent): string | undefined {
   const delta = plainDelta(event)
   if (delta === undefined || !isInteger(event.seq) || !isInteger(event.time)) return undefined
-  const text: unknown = textOf(delta)
-  return typeof text === 'string' && text.length <= longestText ? text : undefined
+  const text = textOf(delta)
+  return text.length <= longestText ? text : undefined
 }
 
 /** The delta of an event that holds nothing else, each thing where it is expected; undefined for any other. */
@@ -142,6 +142,7 @@ export function plainDelta(event: SessionEvent): Delta | undefined {
 
 function isPlain(chunk: StreamChunk): chunk is Delta {
   if (!isFields(chunk) || !isDelta(chunk) || !isInteger(chunk.index)) return false
+  if (typeof textOf(chunk) !== 'string') return false
   if (chunk.type !== 'tool-call-delta') return hasKeys(chunk, textKeys)
   const { id, name } = chunk
   if (typeof id !== 'string') return false

@@ -1,6 +1,7 @@
 import type { SessionEvent } from '@dsh/protocol'
-import { adopt, freezeJson, isFields, messageOf } from '../../kernel/index.ts'
+import { adopt, freezeJson, isFields, isPositive, messageOf } from '../../kernel/index.ts'
 import type { Fields } from '../../kernel/index.ts'
+import { plainDelta } from './chunk-row.ts'
 import { Entries } from './entries.ts'
 import { SessionError } from './errors.ts'
 import type { EventTypes } from './event-types.ts'
@@ -41,14 +42,28 @@ export function readSeed(events: readonly SessionEvent[], { types, copy }: SeedO
   const flagged: FlaggedEvent[] = []
   let unknown: UnknownEvent | undefined
   for (let seq = 0; seq < events.length; seq++) {
-    const event = readEnvelope(events[seq], seq, copy)
+    const given = events[seq]
+    if (given !== undefined && !copy && isPlainChunk(given, seq)) {
+      surface.append(given)
+      entries.pushChunk(given)
+      continue
+    }
+    const event = readEnvelope(given, seq, copy)
     const flag = checkData(event, types)
     if (flag !== undefined) flagged.push(flag)
     if (event.ignorable !== true && !types.has(event.type)) unknown ??= { seq, type: event.type }
     surface.append(event)
-    entries.push(event)
+    if (isPlainChunk(event, seq)) entries.pushChunk(event)
+    else entries.push(event)
   }
   return { entries, surface, flagged, unknown }
+}
+
+/** Whether there is nothing in the event that a run of chunks would not keep, and nothing wrong with it. */
+function isPlainChunk(event: SessionEvent, seq: number): event is SessionEvent<'assistant/chunk'> {
+  if (event.type !== 'assistant/chunk' || plainDelta(event) === undefined) return false
+  const { turn, step } = event.data
+  return event.seq === seq && Number.isSafeInteger(event.time) && isPositive(turn) && isPositive(step)
 }
 
 /**
