@@ -1,9 +1,10 @@
-import type { Divergence, ReplayReport, RunFacts, StepFacts } from '@dsh/harness/plugins/replay'
-import { jsonEquals, parseJson } from '@dsh/harness/kernel'
+import type { Divergence, ReplayReport, RunFacts } from '@dsh/harness/plugins/replay'
 import { cutText } from '@dsh/harness/tools'
 import type { TokenUsage } from '@dsh/protocol'
 import { endOf } from '../lines.ts'
 import { duration, grouped, oneLine, unbroken } from '../text.ts'
+import { actsBeside } from './acts.ts'
+import type { Act, ActPair } from './acts.ts'
 import { costOf } from './cost.ts'
 
 const labelWidth = 12
@@ -43,7 +44,8 @@ export function replayJson(report: ReplayReport, sessionId: string): object {
     const { usages, end = null, ...rest } = facts
     return { ...rest, end, model: modelsOf(facts), usage: totalOf(facts), cost: costOf(usages) ?? null }
   }
-  const parting = divergence && { expected: null, came: null, ...divergence }
+  const { turn, expected = null, came = null } = divergence ?? {}
+  const parting = divergence === null ? null : { turn, expected, came }
   return { sessionId, recorded: side(report.recorded), replayed: side(report.replayed), divergence: parting }
 }
 
@@ -66,53 +68,16 @@ function line(label: string, left: string, right: string): string {
   return `${label.padEnd(labelWidth)} ${cells.join('')}`.trimEnd()
 }
 
-/** One thing that a model did: a call, or an answer without one. */
-interface Act {
-  readonly place: string
-  readonly text: string
-  readonly isCall: boolean
-}
-
-type Pair = readonly [recorded: Act | undefined, replayed: Act | undefined]
-
-/** What both did, turn by turn and in order: how many calls one answer holds is each model's own habit. */
-function actsBeside(recorded: RunFacts, replayed: RunFacts): Pair[] {
-  const [left, right] = [recorded, replayed].map(({ steps }) => [
-    ...Map.groupBy(steps, ({ turn }) => turn).values(),
-  ])
-  const turns = Math.max(left?.length ?? 0, right?.length ?? 0)
-  return Array.from({ length: turns }, (_, turn) => {
-    const [a, b] = [actsOf(left?.[turn]), actsOf(right?.[turn])]
-    return Array.from({ length: Math.max(a.length, b.length) }, (__, index): Pair => [a[index], b[index]])
-  }).flat()
-}
-
-function actsOf(steps: readonly StepFacts[] = []): Act[] {
-  return steps.flatMap(({ turn, step, text, calls }) => {
-    const place = `${turn}.${step}`
-    if (calls.length === 0) return { place, text, isCall: false }
-    return calls.map(call => ({ place, text: `${call.name} ${call.arguments}`, isCall: true }))
-  })
-}
-
-function actLine([a, b]: Pair, options: { readonly color: boolean }): string {
-  const text = line(a?.place ?? b?.place ?? '', a?.text ?? '', b?.text ?? '')
-  // Two models never say the same in the same words.
-  if (a?.isCall === b?.isCall && (a?.isCall === false || sameCall(a?.text, b?.text))) return text
+function actLine({ recorded, replayed, isOther }: ActPair, options: { readonly color: boolean }): string {
+  const place = recorded?.place ?? replayed?.place ?? ''
+  const text = line(place, textOf(recorded), textOf(replayed))
+  if (!isOther) return text
   return options.color ? `\u001b[33m${text} ≠\u001b[39m` : `${text} ≠`
 }
 
-/** Whatever the order of the arguments. */
-function sameCall(a = '', b = ''): boolean {
-  const [left, right] = [a, b].map(text => {
-    const space = text.indexOf(' ')
-    return { name: text.slice(0, space), args: parsed(text.slice(space + 1)) }
-  })
-  return left?.name === right?.name && jsonEquals(left?.args, right?.args)
-}
-
-function parsed(text: string): unknown {
-  return parseJson(text) ?? text
+function textOf(act: Act | undefined): string {
+  if (act === undefined) return ''
+  return act.call === undefined ? act.text : `${act.call.name} ${act.call.arguments}`
 }
 
 function endText({ end }: RunFacts): string {
