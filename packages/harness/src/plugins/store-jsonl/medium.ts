@@ -15,7 +15,7 @@ import type {
   StreamOptions,
 } from '../persistence/index.ts'
 import { getArtifact } from './artifacts.ts'
-import { streamLog } from './batches.ts'
+import { streamLog, StreamMarks } from './batches.ts'
 import { storeError } from './errors.ts'
 import { findFolder, revisionOf } from './find.ts'
 import { readHeader } from './header.ts'
@@ -50,6 +50,7 @@ export class JsonlMedium implements Medium {
   readonly name = 'store-jsonl'
   readonly #root: string
   readonly #host: StoreHost
+  readonly #marks = new StreamMarks()
 
   constructor(root: string, host: StoreHost) {
     this.#root = root
@@ -66,7 +67,7 @@ export class JsonlMedium implements Medium {
   }
 
   async *stream(id: SessionId, options?: StreamOptions): AsyncGenerator<StoredBatch> {
-    yield* streamLog(this.#host.fs, await this.#findStored(id), options)
+    yield* streamLog(this.#host.fs, await this.#findStored(id), this.#marks, options)
   }
 
   async readRaw(id: SessionId, signal?: AbortSignal): Promise<RawLog | undefined> {

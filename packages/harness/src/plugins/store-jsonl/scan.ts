@@ -55,6 +55,8 @@ export interface ScanOptions {
   readonly getText: GetText
   /** Events before it are checked, but not parsed. */
   readonly fromSeq?: number | undefined
+  /** A frame that was the log's before: what stands in front of it is passed over. */
+  readonly begin?: FrameMark | undefined
   readonly signal?: AbortSignal | undefined
 }
 
@@ -114,6 +116,9 @@ export class LogScan {
   #sound: { readonly end: number; readonly length: number; readonly lastHash: string }
   #isBroken = false
   #tail: TornTail | undefined
+  #last: FramePiece | undefined
+  /** It did not begin at the header and came to damage: what goes on behind that only the whole log can tell. */
+  isLost = false
   #frames = 1
   #ready: (LogBatch & { readonly spills: MissingText[] })[] = []
   #size = 0
@@ -145,6 +150,11 @@ export class LogScan {
     this.#hash = hash
     this.#sound = { end: header.end, length: 0, lastHash: hash }
     this.#renew()
+    const { begin } = options
+    if (begin === undefined) return
+    this.start = begin.start
+    this.#hash = begin.chain.prev
+    this.#nextSeq = begin.chain.firstSeq
   }
 
   /** Once. A batch's events are the caller's. */
@@ -158,9 +168,15 @@ export class LogScan {
       if (!isWhole) break
       yield* this.#drain()
     }
-    if (!isWhole) yield* this.#rest(signal)
+    if (!isWhole && this.#options.begin !== undefined) this.isLost = true
+    else if (!isWhole) yield* this.#rest(signal)
     this.#renew()
     yield* this.#drain()
+  }
+
+  /** The last whole frame of the sound log that was read so far. */
+  get last(): FrameMark | undefined {
+    return this.#last
   }
 
   /** The same of these frames alone, which continue each other from the header on. */
@@ -222,7 +238,9 @@ export class LogScan {
     const next = nextSeqOf(frame)
     if (next > (this.#options.fromSeq ?? 0)) this.#parse(frame)
     this.#nextSeq = next
-    if (!this.#isBroken) this.#sound = { end: frame.end, length: next, lastHash: frame.hash }
+    if (this.#isBroken) return
+    this.#sound = { end: frame.end, length: next, lastHash: frame.hash }
+    this.#last = frame
   }
 
   #parse(frame: FramePiece): void {
