@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -10,9 +11,11 @@ import type { TestContext } from 'node:test'
 import { SessionId } from '@dsh/protocol'
 import type { SessionEvent } from '@dsh/protocol'
 import { SessionStore } from '../../src/core/session/index.ts'
+import type { SessionHolder } from '../../src/core/session/index.ts'
 import { Context } from '../../src/kernel/index.ts'
 import { storeSqlite } from '../../src/plugins/store-sqlite/index.ts'
-import { testStore } from '../../src/testing/index.ts'
+import { logOf, testStore, userFact } from '../../src/testing/index.ts'
+import { headerOf } from '../../src/testing/contracts/store-samples.ts'
 import { setUp } from '../../src/plugins/store-sqlite/set-up.ts'
 
 const id = SessionId('s1')
@@ -103,6 +106,85 @@ test(`of ${kills} programs that are killed while they write one session after an
     )
     before = events
   }
+})
+
+test('whatever a crash leaves of the write-ahead log, all that was written before it is there', async t => {
+  const place = setUp(t)
+  const events = logOf(...Array.from({ length: 30 }, (_, at) => ['user/message', userFact(`${at}`)] as const))
+  const writer = place.open().begin(headerOf('s1'))
+  for (let at = 0; at < 20; at += 5) await writer.append(events.slice(at, at + 5))
+  const log = `${place.path}-wal`
+  const start = statSync(log).size
+  await writer.append(events.slice(20))
+  const [sound, ahead] = [readFileSync(place.path), readFileSync(log)]
+  const ends = [
+    () => Buffer.alloc(0),
+    (tail: Buffer) => Buffer.alloc(tail.length),
+    (tail: Buffer) => randomBytes(tail.length),
+    () => Buffer.alloc(4096),
+  ]
+  let whole = 0
+  for (let at = start; at <= ahead.length; at += 101) {
+    for (const [index, end] of ends.entries()) {
+      const copy = join(place.folder, `${at}-${index}.sqlite`)
+      writeFileSync(copy, sound, { mode: 0o600 })
+      writeFileSync(`${copy}-wal`, Buffer.concat([ahead.subarray(0, at), end(ahead.subarray(at))]), {
+        mode: 0o600,
+      })
+      const medium = place.open({ path: copy })
+      const { problems } = await medium.verify(id)
+      const found = (await medium.read(id))?.events ?? []
+      assert.deepEqual(problems, [])
+      assert.ok([20, 30].includes(found.length), `${found.length} events with byte ${at}`)
+      assert.deepEqual(found, events.slice(0, found.length))
+      const next = await medium.resume(id, takeAnyway(await medium.holder(id)))
+      await next.writer.append(events.slice(found.length, found.length + 1))
+      await next.writer.close()
+      await medium.close()
+      if (found.length === 30) whole += 1
+      for (const name of ['', '-wal', '-shm']) rmSync(`${copy}${name}`, { force: true })
+    }
+  }
+  assert.ok(whole < ends.length * 2, `${whole} states with all events`)
+  await writer.close()
+})
+
+/** The writer of the test lives, and the copy names it. */
+function takeAnyway(holder: SessionHolder | undefined): { readonly takeFrom?: SessionHolder } {
+  return holder === undefined ? {} : { takeFrom: holder }
+}
+
+const transaction = `
+  import { DatabaseSync } from 'node:sqlite'
+  import { once } from 'node:events'
+  const database = new DatabaseSync(process.argv[1])
+  database.exec('BEGIN IMMEDIATE')
+  console.log('begun')
+  await once(process.stdin, 'data')
+  database.exec('COMMIT')
+  process.exit()
+`
+
+test('a program waits for the transaction of another, and writes when that is over', async t => {
+  const place = setUp(t)
+  const events = logOf(['turn/start', { turn: 1 }], ['step/start', { turn: 1, step: 1 }])
+  const writer = place.open({ busyTimeoutMs: longestMs }).begin(headerOf('s1'))
+  await writer.append(events.slice(0, 1))
+  const args = ['--input-type=module', '-e', transaction, place.path]
+  const options = { timeout: longestMs, killSignal: 'SIGKILL' } as const
+  const other = spawn(process.execPath, args, { ...options, stdio: ['pipe', 'pipe', 'inherit'] })
+  await once(other.stdout, 'data')
+  const hasty = place.open({ busyTimeoutMs: 0 }).begin(headerOf('s2'))
+  await assert.rejects(hasty.append(events), {
+    code: 'STORE_FAILED',
+    message: /another program keeps the database locked/,
+  })
+  const written = writer.append(events.slice(1))
+  assert.equal((await place.open().read(id))?.events.length, 1)
+  other.stdin.write('go\n')
+  await written
+  await writer.close()
+  assert.deepEqual((await place.open().read(id))?.events, events)
 })
 
 /** Runs `script` with the path of a database below `folder`, which `mount` makes. */

@@ -22,6 +22,7 @@ import { SessionStore } from '../../core/session/index.ts'
 import { Context } from '../../kernel/index.ts'
 import { logOf, userFact } from '../../testing/index.ts'
 import { headerOf, turnOf } from '../../testing/contracts/store-samples.ts'
+import { Database } from './database.ts'
 import { storeSqlite } from './index.ts'
 import { setUp, storeLog } from './set-up.ts'
 
@@ -161,6 +162,31 @@ test('what sqlite3 notes for itself is not in the way', async t => {
   await storeLog(place, header, events)
   place.tamper('ANALYZE')
   assert.deepEqual((await place.open().read(id))?.events, events)
+})
+
+test('what makes writes durable and foreign files harmless is set, and not only asked for', async t => {
+  for (const journalMode of ['wal', 'delete', 'truncate', 'persist'] as const) {
+    const { path } = setUp(t)
+    const database = new Database({ path, journalMode, busyTimeoutMs: 0 })
+    const names = [
+      'journal_mode',
+      'synchronous',
+      'foreign_keys',
+      'trusted_schema',
+      'mmap_size',
+      'secure_delete',
+    ]
+    const syncs = ['fullfsync', 'checkpoint_fullfsync']
+    const found = await database.write(connection =>
+      [...names, ...syncs].map(name => connection.pragma(name)),
+    )
+    assert.deepEqual(found, [journalMode, 2, 1, 0, 0, 1, 1, 1])
+    database.close()
+    await assert.rejects(
+      database.read(() => 0),
+      { code: 'STORE_CLOSED' },
+    )
+  }
 })
 
 test('an empty file is a database in which nothing is yet', async t => {

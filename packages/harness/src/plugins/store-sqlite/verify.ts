@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import type { SessionId } from '@dsh/protocol'
 import { parseHeaderLine } from '../persistence/index.ts'
 import type { MediumProblem, MediumReport } from '../persistence/index.ts'
@@ -24,7 +25,7 @@ export async function verifyLog(
     events += batch.events.length
     if (batch.gap !== undefined) problems.push(problemOf(batch.gap))
   }
-  problems.push(...(await brokenArtifacts(database, row)))
+  problems.push(...(await brokenArtifacts(database, row, signal)))
   return {
     ...(typeof line === 'string' ? {} : { header: line.header }),
     frames: Math.max(row.length, row.end),
@@ -38,12 +39,20 @@ function problemOf({ code, reason, fromSeq }: EventGap): MediumProblem {
   return { code, message: reason, frame: fromSeq, seq: fromSeq }
 }
 
-async function brokenArtifacts(database: Database, { key }: StoredRow): Promise<readonly MediumProblem[]> {
-  const broken = await database.read(connection =>
-    artifactNames(connection, key).filter(sha256 => getArtifact(connection, key, sha256) === undefined),
-  )
-  return (broken ?? []).map(sha256 => ({
-    code: 'ARTIFACT_DAMAGED',
-    message: `artifact ${sha256} holds other bytes`,
-  }))
+/** One by one: they may be large. */
+async function brokenArtifacts(
+  database: Database,
+  { key }: StoredRow,
+  signal?: AbortSignal,
+): Promise<readonly MediumProblem[]> {
+  const problems: MediumProblem[] = []
+  const names = await database.read(connection => artifactNames(connection, key))
+  for (const sha256 of names ?? []) {
+    signal?.throwIfAborted()
+    const bytes = await database.read(connection => getArtifact(connection, key, sha256))
+    if (bytes === undefined)
+      problems.push({ code: 'ARTIFACT_DAMAGED', message: `artifact ${sha256} holds other bytes` })
+    await setImmediate()
+  }
+  return problems
 }
