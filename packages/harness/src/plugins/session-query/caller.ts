@@ -65,11 +65,12 @@ export class CallerQueries implements SessionQueries {
     options: SearchOptions = {},
   ): Promise<SessionSearchPage> {
     const visible = await this.#visibleIds(options.signal)
-    for (const filter of request.sessions ?? [])
-      if (filter.kind === 'parent')
-        for (const id of filter.values) if (id !== null && !visible.has(id)) throw unauthorized(id)
+    const { sessions: asked = [] } = request
+    const parents = asked.flatMap(filter => (filter.kind === 'parent' ? filter.values : []))
+    const hidden = parents.find(id => id !== null && !visible.has(id))
+    if (hidden !== undefined && hidden !== null) throw unauthorized(hidden)
     visible.delete(this.#agent.id)
-    const sessions = [...(request.sessions ?? []), { kind: 'id' as const, values: [...visible] }]
+    const sessions = [...asked, { kind: 'id' as const, values: [...visible] }]
     const page = await this.#query.searchSessions({ ...request, sessions }, options)
     return { ...page, left: page.left.filter(({ id }) => visible.has(id)) }
   }

@@ -106,8 +106,9 @@ function problemOfRange({ from, to }: { readonly from?: number; readonly to?: nu
 
 function problemOfValues(values: readonly unknown[], known?: ReadonlySet<string>): string | undefined {
   if (values.length > mostValues) return `${values.length} values, at most ${mostValues} are possible`
-  const odd = known === undefined ? undefined : values.find(value => !known.has(String(value)))
-  return odd === undefined ? undefined : `"${String(odd)}" is none of ${[...(known ?? [])].join(', ')}`
+  if (known === undefined) return undefined
+  const odd = values.map(String).find(value => !known.has(value))
+  return odd === undefined ? undefined : `"${odd}" is none of ${[...known].join(', ')}`
 }
 
 function invalid(message: string): SessionQueryError {

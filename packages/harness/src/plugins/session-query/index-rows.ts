@@ -145,7 +145,7 @@ function toLog(row: Record<string, unknown>): IndexedLog {
     nextSeq: Number(row['next_seq']),
     tail: String(row['tail']),
     digest: JSON.parse(String(row['digest'])) as DigestState,
-    gap: row['gap'] === null ? undefined : String(row['gap']),
+    gap: typeof row['gap'] === 'string' ? row['gap'] : undefined,
     hasDocuments: row['has_documents'] === 1,
     generation: Number(row['generation']),
   }

@@ -33,6 +33,8 @@ interface Reading {
   digest: LogDigest
   last: SessionEvent | undefined
   nextSeq: number
+  /** The log is known to be the one that was read before. */
+  isSame: boolean
 }
 
 /**
@@ -94,26 +96,36 @@ class LogReader {
       digest: new LogDigest(log.digest, isFromStart),
       last: undefined,
       nextSeq: log.nextSeq,
+      isSame: isFromStart,
     }
-    let isSame = isFromStart
-    for await (const { gap, events } of this.#sources.stream(id, {
-      fromSeq: Math.max(0, log.nextSeq - 1),
-      signal,
-    })) {
-      if (gap !== undefined)
-        return isSame ? this.#end(reading, `damaged from event ${gap.fromSeq}: ${gap.reason}`) : undefined
-      for (const event of events) {
-        if (!isSame) {
-          if (tailOf(event) !== log.tail) return undefined
-          isSame = true
-          continue
-        }
-        if (!this.#take(reading, event)) return undefined
-        const stop = await this.#pause(reading)
-        if (stop !== undefined) return stop
+    const batches = this.#sources.stream(id, { fromSeq: Math.max(0, log.nextSeq - 1), signal })
+    for await (const { gap, events } of batches) {
+      if (gap !== undefined) {
+        if (!reading.isSame) return undefined
+        return this.#end(reading, `damaged from event ${gap.fromSeq}: ${gap.reason}`)
       }
+      const outcome = await this.#takeAll(reading, events)
+      if (outcome !== 'read') return outcome
     }
-    return isSame ? this.#end(reading, undefined) : undefined
+    return reading.isSame ? this.#end(reading, undefined) : undefined
+  }
+
+  /** 'read': and the log goes on. */
+  async #takeAll(
+    reading: Reading,
+    events: readonly SessionEvent[],
+  ): Promise<ReadOutcome | 'read' | undefined> {
+    for (const event of events) {
+      if (!reading.isSame) {
+        reading.isSame = tailOf(event) === reading.log.tail
+        if (reading.isSame) continue
+        return undefined
+      }
+      if (!this.#take(reading, event)) return undefined
+      const stop = await this.#pause(reading)
+      if (stop !== undefined) return stop
+    }
+    return 'read'
   }
 
   #take(reading: Reading, event: SessionEvent): boolean {

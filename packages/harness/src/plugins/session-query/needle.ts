@@ -20,7 +20,7 @@ export class Needle {
     if (query.includes('\0')) throw invalid('the query holds a NUL character')
     const text = searchable(query)
     if (text === '') throw invalid('the query is empty')
-    const { length } = [...text]
+    const { length } = Array.from(text)
     if (length > mostCharacters)
       throw invalid(`the query has ${length} characters, at most ${mostCharacters} are looked for`)
     this.text = text
@@ -29,7 +29,7 @@ export class Needle {
 
   /** The runs of three characters in it, as a query of the index; undefined where the text is too short for one. */
   get runs(): string | undefined {
-    const chars = [...this.text]
+    const chars = Array.from(this.text)
     if (chars.length < runLength) return undefined
     const runs = new Set(chars.slice(runLength - 1).map((_, at) => chars.slice(at, at + runLength).join('')))
     const asked = [...runs].filter((_, at) => at < mostRuns)
@@ -38,7 +38,7 @@ export class Needle {
 
   /** Spellings of a short text, one of which stands in every text that holds it in whatever case. */
   get spellings(): readonly string[] {
-    const forms = [...this.text].map(char => [
+    const forms = Array.from(this.text, char => [
       ...new Set([char, char.toLowerCase(), char.toUpperCase(), ...(foldings.get(char.toLowerCase()) ?? [])]),
     ])
     return forms.reduce<string[]>(
@@ -58,11 +58,11 @@ export class Needle {
   snippetOf(text: string, length: number): Snippet {
     this.#pattern.lastIndex = 0
     const at = this.#pattern.exec(text)?.index ?? 0
-    const before = [...text.slice(Math.max(0, at - 2 * snippetLead), at).toWellFormed()]
+    const before = Array.from(text.slice(Math.max(0, at - 2 * snippetLead), at).toWellFormed())
     const lead = before.slice(-snippetLead)
     const room = length - lead.length
     // Twice as many code units hold that many characters, whatever they are.
-    const rest = [...text.slice(at, at + 2 * room + 2)]
+    const rest = Array.from(text.slice(at, at + 2 * room + 2))
     const shown = rest.slice(0, room)
     const isWholeStart = lead.join('').length === at
     const isWholeEnd = shown.join('').length === text.length - at

@@ -165,28 +165,24 @@ test('where no file can be made the index stands in memory', async t => {
 })
 
 test('an index that is too big gives up the oldest sessions, and says so', async t => {
-  const { query, put, path } = await openLibrary(t, { config: { maxIndexBytes: 400_000 } })
+  const { query, put, path } = await openLibrary(t, { config: { maxIndexBytes: 1_000_000 } })
   let seed = 1
-  const words = (): string =>
-    Array.from({ length: 6000 }, () => ((seed = (seed * 48_271) % 2_147_483_647) % 46_656).toString(36)).join(
-      ' ',
-    )
-  for (const [id, createdAt] of [
-    ['old', 1],
-    ['new', 2],
-  ] as const)
-    await put(id, [prompt(`pear ${id}`), prompt(words()), prompt(words())], { createdAt })
-  const { sessions, left } = await query.searchSessions({ query: 'pear' })
-  assert.deepEqual(
-    sessions.map(({ record }) => record.id),
-    ['new'],
-  )
-  assert.deepEqual(left, [{ id: 'old', reason: 'it is too old for the size of the index' }])
+  const word = (): string => ((seed = (seed * 48_271) % 2_147_483_647) % 46_656).toString(36)
+  const words = (): string => Array.from({ length: 20_000 }, word).join(' ')
+  const ids = ['s0', 's1', 's2', 's3', 's4', 's5', 's6', 's7']
+  for (const [createdAt, id] of ids.entries())
+    await put(id, [prompt(`needle ${id}`), prompt(words())], { createdAt })
+  const { sessions, left } = await query.searchSessions({ query: 'needle' })
+  const kept = sessions.map(({ record }) => record.id)
+  assert.ok(kept.includes(SessionId('s7')) && !kept.includes(SessionId('s0')), kept.join())
+  const gone = left.map(({ id }) => id)
+  assert.deepEqual([...kept, ...gone].toSorted(), ids)
+  assert.ok(left.every(({ reason }) => reason === 'it is too old for the size of the index'))
   assert.deepEqual(
     (await query.overview()).rows.map(row => 'summary' in row && row.summary?.title),
-    ['pear new', 'pear old'],
+    ids.toReversed().map(id => `needle ${id}`),
   )
-  assert.ok(statSync(path).size < 10_000_000)
+  assert.ok(statSync(path).size < 4_000_000)
 })
 
 test('a file that grew beyond all measure is replaced unread', async t => {

@@ -21,6 +21,8 @@ export interface LibraryOptions {
   readonly medium?: (medium: Medium) => Medium
   readonly store?: MemoryStore
   readonly path?: string
+  /** Has sessions already. */
+  readonly ctx?: Context
 }
 
 /** Stored and live sessions with a query over them, in files of the test's own. */
@@ -58,12 +60,12 @@ export async function openLibrary(t: TestContext, options: LibraryOptions = {}):
     },
   } as Medium
   const medium = options.medium?.(counted) ?? counted
-  const ctx = new Context()
-  await ctx.plugin(SessionStore)
+  const ctx = options.ctx ?? new Context()
+  if (options.ctx === undefined) await ctx.plugin(SessionStore)
   await ctx.plugin({
     name: 'store-memory',
     inject: ['sessions'],
-    apply: inner => mountPersistence(inner, medium, { writeBatchMaxDelayMs: 1 }),
+    apply: inner => mountPersistence(inner, medium, { writeBatchMaxDelayMs: 60_000 }),
   })
   await ctx.plugin(sessionQuery, { path, ...options.config })
   t.after(async () => {
