@@ -156,7 +156,7 @@ test('wrong words after session are refused with what fits', async t => {
   const cases: [string[], RegExp][] = [
     [[], /^error UNKNOWN_ACTION: dsh session does ls, .* or .*; found nothing\n {2}dsh session --help\n$/],
     [['lst'], /^error UNKNOWN_ACTION: .*found "lst"; did you mean "ls"\?\n/],
-    [['show'], /^error MISSING_WORD: dsh session show needs ID\n {2}dsh session show ID\n$/],
+    [['show'], /^error MISSING_WORD: dsh session show needs ID\n {2}dsh session show ID \[-f\]\n$/],
     [['ls', 'x'], /^error UNEXPECTED_WORD: /],
     [['cat', 'a', 'b'], /^error UNEXPECTED_WORD: dsh session cat takes no "b"\n/],
     [['cat', 'nope'], /^error UNKNOWN_SESSION: /],
