@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
 import { SessionId } from '@dsh/protocol'
+import type { Context } from '../../kernel/index.ts'
 import type { Agent } from '../../core/agent/index.ts'
 import { createUserMessage } from '../../core/llm/index.ts'
 import { interruptedTurnClosers } from '../../core/session/index.ts'
@@ -10,7 +11,16 @@ import { createHarness, say } from '../../testing/index.ts'
 import { fail, ScriptedAdapter, text, toolCall, toolCalls } from '../llm-scripted/index.ts'
 import type { ScriptEntry } from '../llm-scripted/index.ts'
 import { retry } from '../retry/index.ts'
-import { placeOf, readRecording, recordSession, runRecording, writeRecording } from './index.ts'
+import { Redaction } from '../session-export/index.ts'
+import {
+  differenceLines,
+  placeOf,
+  readRecording,
+  recordSession,
+  runRecording,
+  withRequests,
+  writeRecording,
+} from './index.ts'
 import type { Recording } from './index.ts'
 
 const cwd = '/srv/app'
@@ -222,4 +232,140 @@ test('a fork in the middle of a turn, and a log that a crash cut off, run to whe
     const report = await again(t, recordSession(crashed.agent.session))
     assert.equal(report.difference, undefined, type)
   }
+})
+
+test('in a composition without its plugins a recording runs on stand-ins, with tools that came later', async t => {
+  const { ctx, agent, turn } = await setup(
+    t,
+    toolCall('look', {}),
+    text('one'),
+    toolCall('late', {}),
+    text('two'),
+  )
+  ctx.systemPrompt.section({ name: 'rules', order: 1, text: 'Only {{cwd}}.' })
+  ctx.systemPrompt.context({ name: 'day', order: 1, text: 'It is 2026-11-30.' })
+  await turn('one')
+  ctx.tools.register(defineTool({ name: 'late', description: 'Late.', parameters: {}, execute: () => 'x' }))
+  await turn('two')
+  const recording = recordSession(agent.session)
+  const bare = await createHarness()
+  t.after(() => bare.ctx.dispose())
+  const report = await runRecording(recording, { ctx: bare.ctx, workspace: '/srv/other', standIns: true })
+  assert.equal(report.difference, undefined)
+  assert.equal(report.made.length, 4)
+  assert.deepEqual(bare.ctx.tools.schemas(), [])
+  const { difference } = await runRecording(recording, { ctx: bare.ctx, workspace: '/srv/other' })
+  assert.ok(difference)
+  assert.match(differenceLines(difference)[0] ?? '', /^request 1\.1 is another one from its tools on$/)
+})
+
+test('the first request that is not the recorded one ends the run, and is told with its place', async t => {
+  const { agent, turn } = await setup(t, toolCall('look', { what: 'x' }), text('done'), text('more'))
+  await turn('one')
+  await turn('two')
+  const recording = recordSession(agent.session)
+  const run = async (change: (ctx: Context) => void, edit?: (recording: Recording) => Recording) => {
+    const { ctx } = await setup(t)
+    change(ctx)
+    const changed = edit?.(recording) ?? recording
+    const { difference, made } = await runRecording(changed, { ctx, workspace: cwd })
+    return { text: difference === undefined ? [] : differenceLines(difference), made: made.length }
+  }
+  const section = await run(ctx => void ctx.systemPrompt.section({ name: 'x', order: 9, text: 'New.' }))
+  assert.equal(section.made, 1)
+  assert.equal(section.text[0], 'request 1.1 is another one from its system on')
+  assert.match(section.text[2] ?? '', /^\+ .*New\.$/s)
+
+  const described = await run(ctx => {
+    const look = ctx.tools.get('look')
+    assert.ok(look)
+    ctx.plugin({
+      name: 'other',
+      inject: ['tools'],
+      apply: inner => void inner.tools.register({ ...look, name: 'other', parameters: look.parameters }),
+    })
+  })
+  assert.equal(described.text[0], 'request 1.1 is another one from its tools on')
+
+  const extra = await run(ctx => {
+    ctx.on('agent/turn-stopping', ({ agent: own }) => own.steer(note('go on')))
+  })
+  assert.deepEqual(extra.text.slice(0, 1), ['request 2.1 is another one from its message 4 on'])
+  assert.equal(extra.made, 3)
+
+  const missing = await run(ctx => {
+    ctx.on('agent/pre-step', async ({ turn: at }, next) => (at === 2 ? { kind: 'reject' } : await next()))
+  })
+  assert.deepEqual(missing, { text: ['request 2.1 was recorded and is not made any more'], made: 2 })
+
+  const config = await run(ctx => {
+    ctx.on('agent/request', async (_, next) => ({ ...(await next()), temperature: 1 }), { prepend: true })
+  })
+  assert.deepEqual(config.text, ['request 1.1 has another config: temperature unset → 1'])
+  const more = await run(
+    () => {},
+    ({ requests }) => ({ requests: requests.slice(0, 1).map(each => ({ ...each })) }),
+  )
+  assert.deepEqual(more.text[0], 'request 2 is made, and the recording has no more')
+})
+
+test('a run that goes on gives all requests as they are now, for the recording that takes their place', async t => {
+  const { agent, turn } = await setup(t, text('done'), text('more'))
+  await turn('one')
+  await turn('two')
+  const recording = recordSession(agent.session)
+  const { ctx } = await setup(t)
+  ctx.systemPrompt.section({ name: 'x', order: 9, text: 'New.' })
+  const { made, difference } = await runRecording(recording, { ctx, workspace: cwd, goOn: true })
+  assert.ok(difference)
+  const updated = withRequests(recording, made)
+  assert.ok(updated)
+  const again = await runRecording(updated, { ctx, workspace: cwd })
+  assert.equal(again.difference, undefined)
+  assert.equal(withRequests(recording, made.slice(1)), undefined)
+})
+
+test('nothing of the machine and no secret is in a recording, and days that a program told are none either', async t => {
+  const secret = 'sk-abcdefghijklmnopqrstuvwx'
+  const { agent, turn } = await setup(
+    t,
+    toolCall('look', { what: `${cwd}/a ${secret}` }),
+    text(`${secret} is it`),
+  )
+  agent.inject(note('It is 2026-11-30T12:00:00Z, a Monday; see 2026-11-29.'))
+  await turn(`look into ${cwd}, not ${cwd}-old, at /home/me/x`)
+  const recording = recordSession(agent.session, { home: '/home/me', redaction: new Redaction() })
+  const written = writeRecording(recording)
+  assert.doesNotMatch(written, /abcdefghijkl|\/home\/me/)
+  assert.match(written, /look into \{workspace\}, not \/srv\/app-old, at \{home\}\/x/)
+  assert.match(written, /It is \{time\}, a Monday; see \{date\}\./)
+  const { ctx } = await setup(t)
+  const { difference } = await runRecording(recording, { ctx, workspace: '/srv/b', home: '/home/you' })
+  assert.equal(difference, undefined)
+})
+
+test('a file that is no recording, a newer or a damaged one is refused with what is wrong', async t => {
+  const { agent, turn } = await setup(t, text('done'))
+  await turn('one')
+  const good = writeRecording(recordSession(agent.session))
+  const [head = '', line = ''] = good.split('\n')
+  const request = JSON.parse(line) as Record<string, unknown>
+  const withLine = (over: object): string => `${head}\n${JSON.stringify({ ...request, ...over })}\n`
+  const cases: [string, string, RegExp][] = [
+    ['', 'NOT_A_RECORDING', /^"f" is no recording of a session$/],
+    ['{"format":"dsh-export"}\n', 'NOT_A_RECORDING', /no recording/],
+    ['null', 'NOT_A_RECORDING', /no recording/],
+    ['{"format":"dsh-recording","version":2}', 'RECORDING_TOO_NEW', /version 2 .* reads up to 1$/],
+    [`${head}\n`, 'RECORDING_DAMAGED', /^f: it says that it holds 1 requests, and holds 0$/],
+    [`${head}\n${line.slice(0, 50)}\n`, 'RECORDING_DAMAGED', /^f:2: /],
+    [withLine({ turn: 0 }), 'RECORDING_DAMAGED', /^f:2: /],
+    [withLine({ keep: 3 }), 'RECORDING_DAMAGED', /^f:2: keep is 3, and there are 0 messages$/],
+    [withLine({ answer: [{ type: 'nonsense' }] }), 'RECORDING_DAMAGED', /^f:2: /],
+    [withLine({ header: undefined }), 'RECORDING_DAMAGED', /^f:2: header is missing$/],
+    [withLine({ messages: 'none' }), 'RECORDING_DAMAGED', /^f:2: /],
+  ]
+  for (const [content, code, message] of cases)
+    assert.throws(() => readRecording(content, 'f'), { code, message }, content)
+  const silent = await setup(t)
+  assert.throws(() => recordSession(silent.agent.session), { code: 'NOTHING_TO_RECORD' })
 })

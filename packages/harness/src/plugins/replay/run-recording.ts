@@ -105,6 +105,10 @@ class Run {
     }
   }
 
+  get #isOver(): boolean {
+    return this.#difference !== undefined && this.#options.goOn !== true
+  }
+
   get #next(): RecordedRequest | undefined {
     return this.#requests[this.#made.length]
   }
@@ -157,7 +161,7 @@ class Run {
   async #feedTurns(agent: Agent): Promise<void> {
     for (const [index, { turn, entered }] of this.#requests.entries()) {
       if (this.#requests[index - 1]?.turn === turn) continue
-      if (this.#difference !== undefined) break
+      if (this.#isOver) break
       // What a plugin begins by itself, it has begun by now.
       if (this.#made.length > index) continue
       this.#permit(agent)
@@ -226,7 +230,7 @@ class Run {
 
   async #afterFailure(next: () => Promise<RequestErrorAction>): Promise<RequestErrorAction> {
     const upcoming = this.#next
-    if (upcoming === undefined || upcoming.attempt === 1 || this.#difference !== undefined) return undefined
+    if (upcoming === undefined || upcoming.attempt === 1 || this.#isOver) return undefined
     const before = this.#current?.request.messages ?? []
     const isHistoryOther = before.some((message, index) => message !== upcoming.request.messages[index])
     // Whoever shortened the history before the next attempt has to do so again.
