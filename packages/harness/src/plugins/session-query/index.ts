@@ -3,6 +3,7 @@ import { sessionQuerySchema } from './config.ts'
 import type { SessionQueryConfig, SessionQueryInput } from './config.ts'
 import { lazyQuery } from './lazy.ts'
 import type { IndexedQuery } from './query.ts'
+import type { SessionQuery } from './service.ts'
 
 export * from './errors.ts'
 export * from './service.ts'
@@ -22,7 +23,24 @@ export const sessionQuery: PluginObject<SessionQueryInput, SessionQueryConfig> =
     let loaded: Promise<IndexedQuery> | undefined
     const load = (): Promise<IndexedQuery> => (loaded ??= open(ctx, config))
     ctx.effect(() => async () => await (await loaded)?.close(), 'the index of sessions')
-    ctx.provide('sessionQuery', lazyQuery(load))
+    const query = lazyQuery(load)
+    ctx.provide('sessionQuery', query)
+    if (config.tools) ctx.plugin(tools, { query, config }, { wait: true })
+  },
+}
+
+interface ToolsConfig {
+  readonly query: SessionQuery
+  readonly config: SessionQueryConfig
+}
+
+/** For those who want them: the first request of everybody else stays small. */
+const tools: PluginObject<ToolsConfig> = {
+  name: 'session-query-tools',
+  inject: ['tools'],
+  async apply(ctx: Context, { query, config }: ToolsConfig) {
+    const { sessionQueryTools } = await import('./tools/index.ts')
+    for (const tool of sessionQueryTools(query, config)) ctx.tools.register(tool)
   },
 }
 
