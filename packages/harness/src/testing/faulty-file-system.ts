@@ -59,6 +59,7 @@ export function faultyFileSystem(inner: FileSystem): FaultyFileSystem {
     close: () => file.close(),
   })
 
+  const { setTime } = inner
   return {
     calls,
     inject(...next) {
@@ -73,6 +74,9 @@ export function faultyFileSystem(inner: FileSystem): FaultyFileSystem {
     link: (from, to) => run('link', () => inner.link(from, to)),
     rename: (from, to) => run('rename', () => inner.rename(from, to)),
     unlink: path => run('unlink', () => inner.unlink(path)),
+    ...(setTime && {
+      setTime: (path: string, mtimeMs: number) => run('setTime', () => setTime(path, mtimeMs)),
+    }),
     syncFolder: path => run('syncFolder', () => inner.syncFolder(path)),
   }
 }

@@ -11,19 +11,14 @@ export interface EncodedFrames {
   readonly lastHash: string
 }
 
-export interface EncodeOptions {
-  /** In UTF-16 units. By default a frame stays below one block of Zstandard, so that whatever part of a write survives ends at a whole frame. */
-  readonly longestFrameText?: number
-}
-
-const oneBlock = 96 * 1024
+/** A frame stays below one block of Zstandard, so that whatever part of a write survives ends at a whole frame. */
+const longestFrameText = 96 * 1024
 
 /** Frames of `events` that continue a log whose last frame has the hash `prev`. Long texts go to `keep` first. */
 export async function encodeEvents(
   events: readonly SessionEvent[],
   prev: string,
   keep: KeepText,
-  { longestFrameText = oneBlock }: EncodeOptions = {},
 ): Promise<EncodedFrames> {
   const frames: Buffer[] = []
   let lastHash = prev

@@ -15,6 +15,8 @@ export interface FileSystem {
   /** Replaces `to`, atomically. */
   rename(from: string, to: string): Promise<void>
   unlink(path: string): Promise<void>
+  /** Says when a file was written last. Logs are never packed anew where this is absent. */
+  setTime?(path: string, mtimeMs: number): Promise<void>
   /** Makes durable which names are in a folder. */
   syncFolder(path: string): Promise<void>
 }

@@ -15,6 +15,7 @@ import {
   rmdirSync,
   statSync,
   unlinkSync,
+  utimesSync,
   watch,
   writeSync,
 } from 'node:fs'
@@ -53,6 +54,7 @@ export const localFileSystem: FileSystem = {
   link: async (from, to) => linkSync(from, to),
   rename: async (from, to) => renameSync(from, to),
   unlink: async path => unlinkSync(path),
+  setTime: async (path, mtimeMs) => utimesSync(path, mtimeMs / 1000, mtimeMs / 1000),
   async syncFolder(path) {
     // Windows cannot open folders; there the names are as durable as its file system makes them.
     if (process.platform === 'win32') return

@@ -50,6 +50,8 @@ export class JsonlMedium implements Medium {
   readonly name = 'store-jsonl'
   readonly #root: string
   readonly #host: StoreHost
+  readonly #over = new AbortController()
+  #sweeping: Promise<void> | undefined
   readonly #marks = new StreamMarks()
 
   constructor(root: string, host: StoreHost) {
@@ -138,12 +140,16 @@ export class JsonlMedium implements Medium {
     return repairLog(this.#host, await this.#findStored(id))
   }
 
-  sweep(): Promise<void> {
-    return sweepFolders(this.#host, this.#root)
+  async sweep(): Promise<void> {
+    const sweeping = sweepFolders(this.#host, this.#root, this.#over.signal)
+    this.#sweeping = sweeping
+    await sweeping
   }
 
-  close(): Promise<void> {
-    return Promise.resolve()
+  /** A sweep that runs ends without leaving anything half made. */
+  async close(): Promise<void> {
+    this.#over.abort()
+    await this.#sweeping
   }
 
   #folderFor(header: SessionHeader): string {

@@ -73,10 +73,19 @@ async function syncOwn(fs: FileSystem, folder: string): Promise<void> {
   })
 }
 
-/** Removes drafts that a crash left in `folder`. Only for whoever has the folder for itself. */
-export async function removeDrafts(fs: FileSystem, folder: string): Promise<void> {
+/**
+ * Removes drafts that a crash left in `folder`. For whoever has the folder for itself; for others only those that
+ * nobody can be writing any more, which were last written before `time`.
+ */
+export async function removeDrafts(fs: FileSystem, folder: string, time = Infinity): Promise<void> {
   const names = await fs.readdir(folder).catch(() => [])
-  for (const name of names) if (isDraft(name)) await fs.unlink(join(folder, name)).catch(() => undefined)
+  for (const name of names)
+    if (isDraft(name)) await removeDraft(fs, join(folder, name), time).catch(() => undefined)
+}
+
+async function removeDraft(fs: FileSystem, path: string, time: number): Promise<void> {
+  if (time < Infinity && (await fs.stat(path)).mtimeMs >= time) return
+  await fs.unlink(path)
 }
 
 /** Whether a file of this name was never put in place. */

@@ -1,6 +1,5 @@
 import type { SessionEvent } from '@dsh/protocol'
 import { encodeEvents } from './encode.ts'
-import type { EncodeOptions } from './encode.ts'
 import { writeAll } from './file-system.ts'
 import type { OpenFile } from './file-system.ts'
 import { chainHash } from './records.ts'
@@ -14,6 +13,11 @@ export class LogDraft {
 
   constructor(file: OpenFile) {
     this.#file = file
+  }
+
+  /** `chainHash` of the last frame. */
+  get hash(): string {
+    return this.#hash
   }
 
   /** Copies a whole frame, which must continue what was written, the first one nothing. */
@@ -30,9 +34,9 @@ export class LogDraft {
     this.#hash = chainHash(frame)
   }
 
-  async addEvents(events: readonly SessionEvent[], keep: KeepText, options?: EncodeOptions): Promise<void> {
+  async addEvents(events: readonly SessionEvent[], keep: KeepText): Promise<void> {
     if (events.length === 0) return
-    const { bytes, lastHash } = await encodeEvents(events, this.#hash, keep, options)
+    const { bytes, lastHash } = await encodeEvents(events, this.#hash, keep)
     await writeAll(this.#file, bytes)
     this.#hash = lastHash
   }
