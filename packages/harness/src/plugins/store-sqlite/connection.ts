@@ -34,7 +34,7 @@ export class Connection {
   }
 
   pragma(name: string): SQLOutputValue | undefined {
-    const row = this.#database.prepare(`PRAGMA ${name}`).get()
+    const row = this.get(`PRAGMA ${name}`)
     return row && Object.values(row)[0]
   }
 
