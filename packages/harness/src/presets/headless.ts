@@ -64,7 +64,11 @@ export async function headless(options: HeadlessOptions): Promise<Context> {
   await ctx.plugin(AgentLoop, {})
   // Not a row: what a model may do is said where the program is started, and no file can switch it off.
   await ctx.plugin(approval, { mode: permission, yes })
-  const [store, ...others] = storesIn(home)
+  const [store, ...stores] = storesIn(home)
+  const others = [
+    ...stores,
+    { plugin: telemetry, settled: hasText(env['DSH_TELEMETRY_DISABLED']) ? { disabled: true } : {} },
+  ]
   const base: readonly BuiltIn[] = [
     { plugin: retry },
     { plugin: recovery },
@@ -203,12 +207,26 @@ function storesIn(home: string): readonly [BuiltIn, ...BuiltIn[]] {
   ]
 }
 
-/** Its module is loaded by whoever chose it. */
-const storeSqlite: PluginObject<object> = {
-  name: 'store-sqlite',
-  inject: ['sessions'],
-  async apply(ctx, config) {
-    const plugin = (await import('../plugins/store-sqlite/index.ts')).storeSqlite
-    await ctx.plugin(plugin as PluginObject<object>, config)
-  },
+const storeSqlite = whenChosen(
+  'store-sqlite',
+  async () => (await import('../plugins/store-sqlite/index.ts')).storeSqlite,
+)
+const telemetry = whenChosen(
+  'telemetry',
+  async () => (await import('../plugins/telemetry/index.ts')).telemetry,
+)
+
+/** A plugin whose module is loaded by whoever chose it. */
+function whenChosen(name: string, load: () => Promise<BuiltIn['plugin']>): PluginObject<object> {
+  return {
+    name,
+    inject: ['sessions'],
+    async apply(ctx, config) {
+      await ctx.plugin((await load()) as PluginObject<object>, config)
+    },
+  }
+}
+
+function hasText(value: string | undefined): boolean {
+  return value !== undefined && value !== ''
 }
