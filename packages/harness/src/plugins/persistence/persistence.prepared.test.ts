@@ -122,7 +122,8 @@ test('a session whose log had to be repaired is read again', async () => {
   first[Symbol.dispose]()
   const second = await program.ctx.sessionPersistence.prepare(id)
   assert.notEqual(second.session, first.session)
-  assert.deepEqual(second.session.events, first.session.events)
+  assert.deepEqual(second.session.events.slice(0, 2), first.session.events.slice(0, 2))
+  assert.deepEqual(store.events(id), second.session.events.slice(0, 2))
   await program.stop()
 })
 
