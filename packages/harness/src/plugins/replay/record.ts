@@ -1,4 +1,4 @@
-import type { EpochHeader, SessionEvent, StreamChunk, TurnEndReason } from '@dsh/protocol'
+import type { EpochHeader } from '@dsh/protocol'
 import { mergeDeltas } from '../../core/session/index.ts'
 import type { SessionView } from '../../core/session/index.ts'
 import { rebuildRequests, requestsOf } from '../time-travel/index.ts'
@@ -7,28 +7,15 @@ import type { Redaction } from '../session-export/index.ts'
 import { ReplayError } from './errors.ts'
 import { Portable } from './portable.ts'
 import type { CanonicalRequest } from './portable.ts'
-import type {
-  RecordedMessage,
-  RecordedPermission,
-  RecordedRequest,
-  RecordedResult,
-  Recording,
-} from './recording.ts'
+import type { RecordedRequest, Recording } from './recording.ts'
+import { stretchesOf } from './stretches.ts'
+import type { Stretch } from './stretches.ts'
 
 export interface RecordOptions {
   /** The home folder of whoever ran the session. */
   readonly home?: string
   /** Takes secrets out. */
   readonly redaction?: Redaction
-}
-
-/** What happened between a request and the next one. */
-interface Stretch {
-  readonly entered: RecordedMessage[]
-  readonly chunks: StreamChunk[]
-  readonly results: RecordedResult[]
-  permission: RecordedPermission
-  end: TurnEndReason | undefined
 }
 
 /**
@@ -74,7 +61,7 @@ function nextPlace({ turn, step, logged }: Place, next: LoggedRequest): Place {
 
 function toRecorded(
   logged: LoggedRequest,
-  { entered, chunks, results, permission, end }: Stretch,
+  { entered, chunks, results, replaced, permission, end }: Stretch,
   context: {
     readonly turn: number
     readonly step: number
@@ -94,87 +81,10 @@ function toRecorded(
     request,
     ...(Object.keys(permission).length === 0 ? {} : { permission }),
     entered: portable.out(entered),
+    ...(replaced.length === 0 ? {} : { replaced: portable.out(replaced) }),
     answer: portable.out(mergeDeltas(chunks)),
     outcome: outcome.kind === 'open' ? (chunks.length === 0 ? 'silent' : 'cut') : outcome.kind,
     results: portable.out(results),
     ...(isOver ? { end: end?.kind === 'completed' ? 'concluded' : 'stopped' } : {}),
-  }
-}
-
-interface CallText {
-  readonly name: string
-  readonly arguments: string
-}
-
-/** What followed each request, in one pass. */
-function stretchesOf(session: SessionView, logged: readonly LoggedRequest[]): Stretch[] {
-  const stretches = logged.map((): Stretch => ({
-    entered: [],
-    chunks: [],
-    results: [],
-    permission: {},
-    end: undefined,
-  }))
-  let permission: RecordedPermission = {}
-  const calls = new Map<string, CallText>()
-  let at = -1
-  for (const event of session.since(0)) {
-    for (; (logged[at + 1]?.from ?? Infinity) <= event.seq; at++) {
-      const next = stretches[at + 1]
-      if (next !== undefined) next.permission = permission
-    }
-    if (event.type === 'sandbox/mode') permission = { ...permission, mode: event.data.mode }
-    if (event.type === 'approval/policy') permission = { ...permission, policy: event.data.policy }
-    const stretch = stretches[at]
-    const place = logged[at]
-    if (stretch === undefined || place === undefined) continue
-    take(event, stretch, { place, calls })
-  }
-  return stretches
-}
-
-function take(
-  event: SessionEvent,
-  stretch: Stretch,
-  { place, calls }: { readonly place: LoggedRequest; readonly calls: Map<string, CallText> },
-): void {
-  switch (event.type) {
-    case 'user/message':
-      if (event.surfaceOp === 'append' && event.seq < place.seq) {
-        const { content, source } = event.data
-        stretch.entered.push({ content, source })
-      }
-      return
-    case 'assistant/chunk':
-      stretch.chunks.push(event.data.chunk)
-      return
-    case 'assistant/message':
-      for (const block of event.data.message.content) {
-        if (block.type === 'tool-call') calls.set(block.id, block)
-      }
-      return
-    case 'tool/result':
-      if (event.surfaceOp === 'append') stretch.results.push(toResult(event, calls))
-      return
-    case 'turn/end':
-      if (event.data.turn === place.turn) stretch.end = event.data.reason
-  }
-}
-
-function toResult(
-  { data }: SessionEvent<'tool/result'>,
-  calls: ReadonlyMap<string, CallText>,
-): RecordedResult {
-  const [{ toolCallId: callId, content, isError = false }] = data.message.content
-  const { error, meta } = data
-  const { name, arguments: args } = calls.get(callId) ?? { name: '', arguments: '' }
-  return {
-    callId,
-    name,
-    arguments: args,
-    content,
-    isError,
-    ...(error === undefined ? {} : { error }),
-    ...(meta === undefined ? {} : { meta }),
   }
 }

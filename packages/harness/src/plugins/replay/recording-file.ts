@@ -124,6 +124,17 @@ function lineSchema() {
     keep: int().check(minimum(0)),
     messages: array(message),
     entered: array(object({ content: blocks, source: looseObject({ kind: string() }) })),
+    replaced: optional(
+      array(
+        object({
+          index: int().check(minimum(0)),
+          count,
+          type: oneOf(['user/message', 'assistant/message', 'tool/result']),
+          content: blocks,
+          source: looseObject({ kind: string() }),
+        }),
+      ),
+    ),
     answer: array(json()),
     outcome: oneOf(['answered', 'failed', 'cut', 'silent']),
     results: array(

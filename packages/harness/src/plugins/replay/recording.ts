@@ -1,4 +1,12 @@
-import type { ContentBlock, JsonValue, StreamChunk, ToolErrorInfo, UserMessage } from '@dsh/protocol'
+import type {
+  AssistantMessage,
+  ContentBlock,
+  JsonValue,
+  StreamChunk,
+  ToolErrorInfo,
+  ToolResultMessage,
+  UserMessage,
+} from '@dsh/protocol'
 import type { ApprovalPolicy, PermissionMode } from '../approval/events.ts'
 import type { CanonicalRequest } from './portable.ts'
 
@@ -20,6 +28,8 @@ export interface RecordedRequest {
   readonly permission?: RecordedPermission
   /** Messages that entered with the step; none for later attempts. */
   readonly entered: readonly RecordedMessage[]
+  /** Parts of the history that something else stands for since the request before, in order. */
+  readonly replaced?: readonly RecordedReplacement[]
   readonly answer: readonly StreamChunk[]
   /** `cut`: the turn was stopped in the middle of the answer. `silent`: before its first word. */
   readonly outcome: 'answered' | 'failed' | 'cut' | 'silent'
@@ -30,6 +40,13 @@ export interface RecordedRequest {
 }
 
 export type RecordedMessage = Pick<UserMessage, 'content' | 'source'>
+
+/** `count` entries of the history from `index` on, and what took their place. */
+export type RecordedReplacement = { readonly index: number; readonly count: number } & (
+  | ({ readonly type: 'user/message' } & Pick<UserMessage, 'content' | 'source'>)
+  | ({ readonly type: 'assistant/message' } & Pick<AssistantMessage, 'content' | 'source'>)
+  | ({ readonly type: 'tool/result' } & Pick<ToolResultMessage, 'content' | 'source'>)
+)
 
 export interface RecordedPermission {
   readonly mode?: PermissionMode

@@ -2,10 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
 import { SessionId } from '@dsh/protocol'
+import type { SessionEvent } from '@dsh/protocol'
 import type { Context } from '../../kernel/index.ts'
 import type { Agent } from '../../core/agent/index.ts'
 import { createUserMessage } from '../../core/llm/index.ts'
-import { interruptedTurnClosers } from '../../core/session/index.ts'
+import { interruptedTurnClosers, Session } from '../../core/session/index.ts'
 import { defineTool } from '../../core/tools/index.ts'
 import { createHarness, say } from '../../testing/index.ts'
 import { fail, ScriptedAdapter, text, toolCall, toolCalls } from '../llm-scripted/index.ts'
@@ -257,6 +258,66 @@ test('in a composition without its plugins a recording runs on stand-ins, with t
   const { difference } = await runRecording(recording, { ctx: bare.ctx, workspace: '/srv/other' })
   assert.ok(difference)
   assert.match(differenceLines(difference)[0] ?? '', /^request 1\.1 is another one from its tools on$/)
+})
+
+test('a history that was shortened is shortened again, between turns and between two attempts', async t => {
+  const { ctx, adapter, agent, turn } = await setup(t)
+  adapter.push(
+    toolCall('look', { what: 'a' }),
+    text('one'),
+    text('two'),
+    fail('CONTEXT_OVERFLOW'),
+    text('three'),
+  )
+  const { session } = agent
+  const replace = (start: number, end: number, words: string): void => {
+    const seqs = session.surface.nodes.slice(start, end)
+    session.append('user/message', note(words), {
+      surfaceOp: { op: 'replace', start: seqs[0] ?? 0, end: seqs.at(-1) ?? 0 },
+      sourceEventSeqs: seqs,
+    })
+  }
+  ctx.on('agent/request-error', async ({ agent: who }, next) => {
+    if (who !== agent) return await next()
+    replace(0, 3, `shorter still in ${cwd}`)
+    return { kind: 'retry' }
+  })
+  await turn('one')
+  const result = session.last('tool/result')
+  assert.ok(result)
+  const [block] = result.data.message.content
+  const pruned = {
+    ...result.data.message,
+    content: [{ ...block, content: [{ type: 'text', text: '(cut)' }] }],
+  } as const
+  session.append(
+    'tool/result',
+    { ...result.data, message: pruned },
+    { surfaceOp: { op: 'replace', start: result.seq, end: result.seq }, sourceEventSeqs: [result.seq] },
+  )
+  replace(0, 2, 'a summary')
+  await turn('two')
+  await turn('three')
+  const recording = recordSession(session)
+  assert.deepEqual(
+    recording.requests.map(({ replaced = [] }) =>
+      replaced.map(({ type, index, count }) => `${type} ${index}+${count}`),
+    ),
+    [[], [], ['tool/result 2+1', 'user/message 0+2'], [], ['user/message 0+3']],
+  )
+  assert.equal((await again(t, recording)).difference, undefined)
+})
+
+test('of a session whose plugin is gone everything is recorded that its model saw', async t => {
+  const { agent, turn } = await setup(t, text('one'))
+  await turn('one')
+  const { events, header, id } = agent.session
+  const end = events.at(-1)
+  assert.ok(end)
+  const foreign = { type: 'gone/fact', seq: end.seq + 1, time: end.time, data: {} } as unknown as SessionEvent
+  const session = Session.fromRestore(id, [...structuredClone(events), foreign], header)
+  assert.match(session.readOnly ?? '', /gone\/fact/)
+  assert.equal((await again(t, recordSession(session))).difference, undefined)
 })
 
 test('the first request that is not the recorded one ends the run, and is told with its place', async t => {

@@ -3,6 +3,7 @@ import type { EpochHeader, StreamChunk } from '@dsh/protocol'
 import type { Agent, RequestErrorAction } from '../../core/agent/index.ts'
 import { createUserMessage, isLoopRequest } from '../../core/llm/index.ts'
 import type { GenerateOptions } from '../../core/llm/index.ts'
+import type { Session } from '../../core/session/index.ts'
 import { HarnessError } from '../../kernel/index.ts'
 import type { Context, Disposer } from '../../kernel/index.ts'
 import type {} from '../approval/index.ts'
@@ -11,6 +12,7 @@ import { headerOf, Portable } from './portable.ts'
 import type { CanonicalRequest } from './portable.ts'
 import { placeOf } from './recording.ts'
 import type { RecordedMessage, RecordedRequest, Recording } from './recording.ts'
+import { replaceAgain } from './replaced.ts'
 import { ServedTools } from './served-tools.ts'
 import type { ServedResult } from './served-tools.ts'
 import { StandIns } from './stand-ins.ts'
@@ -144,7 +146,10 @@ class Run {
       },
       prepend,
     )
-    ctx.on('agent/request', async (_request, next) => this.#next?.request.header.config ?? (await next()))
+    ctx.on('agent/request', async ({ agent }, next) => {
+      this.#replace(agent.session)
+      return this.#next?.request.header.config ?? (await next())
+    })
     ctx.on(
       'llm/stream',
       (options, next) => (isLoopRequest(options) ? this.#answer(options, agentOf(ctx)) : next()),
@@ -228,13 +233,18 @@ class Run {
     return outcome === 'silent' || isSameRequest(request, actual)
   }
 
+  /** Unless somebody here did. */
+  #replace(session: Session): void {
+    const { replaced = [], request } = this.#next ?? {}
+    if (replaced.length === 0 || request?.messages.length === session.messages.length) return
+    for (const each of replaced) replaceAgain(session, this.#here(each))
+  }
+
   async #afterFailure(next: () => Promise<RequestErrorAction>): Promise<RequestErrorAction> {
     const upcoming = this.#next
     if (upcoming === undefined || upcoming.attempt === 1 || this.#isOver) return undefined
-    const before = this.#current?.request.messages ?? []
-    const isHistoryOther = before.some((message, index) => message !== upcoming.request.messages[index])
-    // Whoever shortened the history before the next attempt has to do so again.
-    return (isHistoryOther ? await next() : undefined) ?? { kind: 'retry' }
+    // Whoever shortens the history before the next attempt does so first.
+    return (upcoming.replaced === undefined ? undefined : await next()) ?? { kind: 'retry' }
   }
 
   #resultOf(callId: string, agent: Agent): ServedResult {
