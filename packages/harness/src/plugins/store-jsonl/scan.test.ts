@@ -8,7 +8,7 @@ import { encodeEvents } from './encode.ts'
 import type { OpenFile } from './file-system.ts'
 import { encodeFrame } from './frames.ts'
 import { chainHash, toChainLine, toHeaderLine } from './records.ts'
-import { scanLog } from './scan.ts'
+import { LogScan, scanLog } from './scan.ts'
 import type { ScannedLog } from './scan.ts'
 
 const header = { version: 0, id: 's1', createdAt: 1 } as Parameters<typeof toHeaderLine>[0]
@@ -237,3 +237,40 @@ test('a long read lets other work in between, and stops when it is called off', 
   setImmediate(() => controller.abort(reason))
   await assert.rejects(scanLog(fileOf(bytes), { getText, signal: controller.signal }), reason)
 })
+
+test('a long log is read in pieces, and given in pieces, however long it is', async () => {
+  const big = Array.from({ length: 400 }, (_, seq) => ({
+    ...(events[0] as SessionEvent),
+    seq,
+    data: userFact(randomBytes(8000).toString('hex'), `message ${seq}`),
+  })) as SessionEvent[]
+  const head = encodeFrame(toHeaderLine(header))
+  const { bytes } = await encodeEvents(big, chainHash(head), getNothing)
+  const file = fileOf(Buffer.concat([head, bytes]))
+  const asked: number[] = []
+  const counting: OpenFile = {
+    ...file,
+    read(position, length) {
+      asked.push(length)
+      return file.read(position, length)
+    },
+  }
+  const scan = await LogScan.open(counting, { getText })
+  assert.ok(typeof scan !== 'string')
+  const sizes: number[] = []
+  let next = 0
+  for await (const batch of scan.batches()) {
+    sizes.push(JSON.stringify(batch.events).length)
+    for (const event of batch.events) assert.equal(event.seq, next++)
+  }
+  assert.equal(next, 400)
+  const longest = 256 * 1024
+  assert.ok(bytes.length > 10 * longest)
+  assert.ok(Math.max(...asked) <= longest, `${Math.max(...asked)} bytes at once`)
+  // A batch ends with the frame in which it becomes too long.
+  assert.ok(Math.max(...sizes) < longest + 100 * 1024, `${Math.max(...sizes)} in a batch`)
+})
+
+async function getNothing(): Promise<string> {
+  return ''
+}
