@@ -1,5 +1,6 @@
-import { writeFileSync } from 'node:fs'
+import { writeFileSync, writeSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
+import { createInterface } from 'node:readline'
 import { SessionId } from '@dsh/protocol'
 import { SessionStore } from '../../src/core/session/index.ts'
 import type { Session } from '../../src/core/session/index.ts'
@@ -18,7 +19,7 @@ import type { MediumName } from './media.ts'
 // The program that the gate kills. At the point it was told it writes the point's name into the marker and stands still.
 
 export interface Task {
-  readonly role: 'turns' | 'append' | 'resume'
+  readonly role: 'turns' | 'append' | 'resume' | 'hold'
   readonly medium: MediumName
   readonly home: string
   /** Where it stands still, or how the name of that place begins; at its end where absent. */
@@ -203,6 +204,30 @@ async function resumeOnce(): Promise<void> {
   await ctx.dispose()
 }
 
-await { turns: runTurns, append: appendForever, resume: resumeOnce }[task.role]()
+/** Begins or resumes the session; then appends an event for each line of standard input, and says how it went. */
+async function hold(): Promise<void> {
+  const tell = (line: string): void => void writeSync(1, `${line}\n`)
+  const ctx = await openStore()
+  const append = async (session: Session, text: string): Promise<void> => {
+    session.append('user/message', userFact(text), { surfaceOp: 'append' })
+    await ctx.sessions.flush(session)
+    tell(String(session.length))
+  }
+  const failed = (error: { readonly code?: string }): void => tell(`error ${error.code}`)
+  const isStored = (await ctx.sessionPersistence.list()).length > 0
+  const session = isStored
+    ? await resume(ctx).catch(failed)
+    : ctx.sessions.create(id, { meta: { cwd: '/srv/project' } })
+  if (session === undefined) return
+  await append(session, `from ${process.pid}`).catch(failed)
+  for await (const line of createInterface({ input: process.stdin })) {
+    if (line === 'stop') break
+    await append(session, line).catch(failed)
+  }
+  await ctx.dispose()
+  process.exit()
+}
+
+await { turns: runTurns, append: appendForever, resume: resumeOnce, hold }[task.role]()
 if (task.points !== undefined) writeFileSync(task.points, passed.join('\n'))
 standStill('end')

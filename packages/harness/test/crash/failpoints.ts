@@ -8,17 +8,10 @@ import type { Session } from '../../src/core/session/index.ts'
 import type { Context } from '../../src/kernel/index.ts'
 import { llmOpenAIChat } from '../../src/plugins/llm-openai-chat/index.ts'
 import { rebuildRequest } from '../../src/plugins/time-travel/index.ts'
-import {
-  createHarness,
-  examine,
-  randomOf,
-  reply,
-  startMockProvider,
-  watchMedium,
-} from '../../src/testing/index.ts'
+import { createHarness, examine, randomOf, reply, startMockProvider } from '../../src/testing/index.ts'
 import type { Finding, MockProvider } from '../../src/testing/index.ts'
 import { startProgram } from '../../src/testing/contracts/store-program.ts'
-import { Journal, readJournal } from './journal.ts'
+import { readJournal } from './journal.ts'
 import type { ReadJournal } from './journal.ts'
 import { killed, Victim } from './kill.ts'
 import { fingerprintOf } from './media.ts'
@@ -201,9 +194,7 @@ async function killMending(call: number): Promise<readonly Finding[]> {
 
 export function examineVictim(victim: Victim): Promise<readonly Finding[]> {
   const { ledger } = readJournal(victim.journal)
-  const journal = new Journal(victim.journal)
-  // What is added by looking is expected by those who look later.
-  const place = { open: () => watchMedium(victim.open(), journal) }
+  const place = { open: () => victim.watched() }
   const fingerprint = (): string => fingerprintOf(join(victim.home, 'sessions'))
   return examine({ place, ...(victim.medium === 'jsonl' ? { fingerprint } : {}) }, ledger.current)
 }

@@ -4,9 +4,13 @@ import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, watch, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import type { Medium } from '../../src/plugins/persistence/index.ts'
+import { watchMedium } from '../../src/testing/index.ts'
 import type { Task } from './child.ts'
+import { Journal } from './journal.ts'
 import { openMedium } from './media.ts'
 import type { MediumName } from './media.ts'
 
@@ -14,6 +18,13 @@ const childPath = fileURLToPath(new URL('child.ts', import.meta.url))
 const longestLifeMs = 60_000
 /** Half of a short life would go into reading the same sources again. */
 const compileCache = join(tmpdir(), 'dsh-crash-cache')
+
+export interface Talker {
+  readonly child: ChildProcess
+  say(line: string): void
+  /** Its next line. */
+  hear(): Promise<string>
+}
 
 /** A home of sessions, and programs in it that can be killed. */
 export class Victim {
@@ -32,17 +43,9 @@ export class Victim {
   async run(
     task: Pick<Task, 'role'> & Partial<Task>,
   ): Promise<{ readonly child: ChildProcess; readonly at: string }> {
-    const marker = join(this.home, `marker-${++this.#markers}`)
-    writeFileSync(marker, '')
-    const whole: Task = { medium: this.medium, home: this.home, journal: this.journal, marker, ...task }
-    const next = nextText(marker)
-    const child = spawn(process.execPath, ['--conditions=dsh-source', childPath, JSON.stringify(whole)], {
-      stdio: ['ignore', 'ignore', 'inherit'],
-      env: { ...process.env, NODE_COMPILE_CACHE: compileCache },
-      timeout: longestLifeMs,
-      killSignal: 'SIGKILL',
-    })
-    this.#children.push(child)
+    const whole = this.#taskOf(task)
+    const next = nextText(whole.marker)
+    const child = this.#spawn(whole, 'ignore')
     const ended = once(child, 'exit').then(([code, signal]) => {
       throw new Error(`the program ended with ${String(signal ?? code)} before it stood still`)
     })
@@ -52,6 +55,37 @@ export class Victim {
       ended.catch(() => undefined)
       next.close()
     }
+  }
+
+  /** Starts a program that is talked to by lines. */
+  talkTo(task: Pick<Task, 'role'> & Partial<Task>): Talker {
+    const child = this.#spawn(this.#taskOf(task), 'pipe')
+    const lines = createInterface({ input: child.stdout as Readable })[Symbol.asyncIterator]()
+    return {
+      child,
+      say: line => void child.stdin?.write(`${line}\n`),
+      async hear() {
+        const { value, done } = await lines.next()
+        return done === true ? 'nothing' : value
+      },
+    }
+  }
+
+  #taskOf(task: Pick<Task, 'role'> & Partial<Task>): Task {
+    const marker = join(this.home, `marker-${++this.#markers}`)
+    writeFileSync(marker, '')
+    return { medium: this.medium, home: this.home, journal: this.journal, marker, ...task }
+  }
+
+  #spawn(task: Task, stdio: 'pipe' | 'ignore'): ChildProcess {
+    const child = spawn(process.execPath, ['--conditions=dsh-source', childPath, JSON.stringify(task)], {
+      stdio: [stdio, stdio, 'inherit'],
+      env: { ...process.env, NODE_COMPILE_CACHE: compileCache },
+      timeout: longestLifeMs,
+      killSignal: 'SIGKILL',
+    })
+    this.#children.push(child)
+    return child
   }
 
   /** Resolves once so many lines more stand in the journal. */
@@ -71,6 +105,11 @@ export class Victim {
 
   open(): Medium {
     return openMedium(this.medium, this.home)
+  }
+
+  /** What is added by looking is expected by those who look later. */
+  watched(): Medium {
+    return watchMedium(this.open(), new Journal(this.journal))
   }
 
   async remove(): Promise<void> {

@@ -56,9 +56,13 @@ export class CrashLedger {
     return expectations
   }
 
-  /** Events are about to be stored; they take the place of those that had their seqs and were not. */
-  offer(header: SessionHeader, events: readonly SessionEvent[]): void {
+  /**
+   * Events are about to be stored; they take the place of those that had their seqs and were not. In the place of what
+   * is safe nobody can put others.
+   */
+  offer(header: SessionHeader, all: readonly SessionEvent[]): void {
     const known = this.#known(header)
+    const events = all.filter(({ seq }) => seq >= known.safe)
     const first = events[0]?.seq ?? known.events.length
     this.#note({ ...known, header, events: [...known.events.slice(0, first), ...events], removal: 'none' })
   }
