@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -16,7 +17,7 @@ import { JsonlMedium } from './medium.ts'
 const id = SessionId('s1')
 const frameEvents = 10
 
-/** A log of two megabytes in a store that counts what it reads. */
+/** A log of a megabyte in a store that counts what it reads. */
 async function setup(t: TestContext) {
   const root = mkdtempSync(join(tmpdir(), 'store-jsonl-'))
   t.after(() => rmSync(root, { recursive: true }))
@@ -41,7 +42,7 @@ async function setup(t: TestContext) {
   }
   const medium = new JsonlMedium(root, { fs, processes: createLocalProcesses(), now: () => Date.now() })
   const events = logOf(
-    ...Array.from({ length: 250 }, (_, index) => ['user/message', userFact(randomText(index))] as const),
+    ...Array.from({ length: 250 }, () => ['user/message', userFact(incompressible())] as const),
   )
   const writer = medium.begin(headerOf('s1'))
   for (let at = 0; at < 200; at += frameEvents) await writer.append(events.slice(at, at + frameEvents))
@@ -56,15 +57,8 @@ async function setup(t: TestContext) {
   return { medium, writer, events, path, stream }
 }
 
-/** Which no compression makes small. */
-function randomText(seed: number): string {
-  let state = seed + 1
-  let text = ''
-  while (text.length < 8000) {
-    state = (state * 48_271) % 2_147_483_647
-    text += state.toString(36)
-  }
-  return text
+function incompressible(): string {
+  return randomBytes(4500).toString('base64')
 }
 
 function seqsOf(events: readonly SessionEvent[]): readonly number[] {
