@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises'
 import { nearest } from '@dsh/harness/kernel'
 import type { SessionPersistence, SessionRow } from '@dsh/harness/session'
 import { usageError } from './errors.ts'
@@ -31,11 +32,26 @@ export async function findSession(store: Lister, word: string): Promise<SessionR
   )
 }
 
-/** The session of `folder` that was written last. Sessions of subagents are no one's to continue. */
-export async function newestSession(store: Lister, folder: string): Promise<SessionRow> {
-  const rows = (await store.list()).flatMap(row => ('header' in row ? [row] : []))
-  const own = rows.filter(({ header }) => header.cwd === folder && header.origin === undefined)
+/**
+ * The session of `folder` that was written last. Sessions of subagents are no one's to continue. One that was written
+ * later and cannot be read is told of: nobody should go on with an old one unawares.
+ */
+export async function newestSession(
+  store: Lister & Pick<SessionPersistence, 'locate'>,
+  folder: string,
+  tell: (text: string) => void = () => undefined,
+): Promise<SessionRow> {
+  const rows = await store.list()
+  const readable = rows.flatMap(row => ('header' in row ? [row] : []))
+  const own = readable.filter(({ header }) => header.cwd === folder && header.origin === undefined)
   const [newest] = own.toSorted((a, b) => b.updatedAt - a.updatedAt)
+  for (const row of rows) {
+    if ('header' in row || store.locate({ version: 0, id: row.id, createdAt: 0, cwd: folder }) !== row.path)
+      continue
+    const { mtimeMs } = await stat(row.path).catch(() => ({ mtimeMs: Number.POSITIVE_INFINITY }))
+    if (mtimeMs > (newest?.updatedAt ?? 0))
+      tell(`session ${row.id} may be newer and cannot be read: ${row.problem}`)
+  }
   if (newest !== undefined) return newest
   throw usageError('NO_SESSION', `there is no session of "${folder}" to go on with`, 'dsh session ls')
 }

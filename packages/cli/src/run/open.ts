@@ -4,6 +4,7 @@ import type { SessionId } from '@dsh/protocol'
 import { reportOf } from '../report-error.ts'
 import { findSession, newestSession } from '../sessions.ts'
 import { usageError } from '../errors.ts'
+import { unbroken } from '../text.ts'
 import { workFolder } from './folder.ts'
 import { chooseModel } from './model.ts'
 import type { ModelChoice, ModelRoute } from './model.ts'
@@ -24,7 +25,8 @@ export async function targetOf({ ctx, options, io }: Job): Promise<Target> {
     return { id: newSessionId(), folder: await workFolder(io.cwd, directory), isNew: true }
   if (resume === 'newest') {
     const folder = await workFolder(io.cwd, directory)
-    const { id } = await newestSession(ctx.sessionPersistence, folder)
+    const tell = (text: string): void => io.err.line(`note: ${unbroken(text)}`)
+    const { id } = await newestSession(ctx.sessionPersistence, folder, tell)
     return { id, folder, isNew: false }
   }
   const row = await findSession(ctx.sessionPersistence, resume.id)

@@ -1,6 +1,7 @@
+import { join } from 'node:path'
 import type { SearchHit, SessionHits, SessionSearchPage } from '@dsh/harness/plugins/session-query'
 import { countOption } from '../../count-option.ts'
-import { usageError } from '../../errors.ts'
+import { CliError, quoted, usageError } from '../../errors.ts'
 import { localTime, shortFolder } from '../../place-and-time.ts'
 import { workFolder } from '../../run/folder.ts'
 import { inert, oneLine, unbroken } from '../../text.ts'
@@ -29,7 +30,7 @@ export const search: CommandBody = ({ values, words: [query = ''] }, io) =>
         },
         { onProgress },
       )
-      .catch(asUsage)
+      .catch((error: unknown) => asCliError(error, io))
     const style = { color: io.out.isTerminal && io.env.NO_COLOR === undefined }
     for (const hits of page.sessions)
       io.out.write(values.json === true ? `${jsonHits(hits)}\n` : humanHits(hits, style))
@@ -39,13 +40,15 @@ export const search: CommandBody = ({ values, words: [query = ''] }, io) =>
     return 0
   })
 
-function asUsage(error: unknown): never {
+function asCliError(error: unknown, { home }: Io): never {
   const { code, message } = error as { readonly code?: unknown; readonly message: string }
   if (code === 'SESSION_QUERY_INVALID_QUERY')
     throw usageError('INVALID_QUERY', message, 'dsh session search TEXT')
   if (code === 'SESSION_QUERY_INVALID_LIMIT')
     throw usageError('INVALID_NUMBER', message, 'dsh session search --limit 50 TEXT')
-  throw error
+  if (code !== 'SESSION_QUERY_INDEX_FAILED') throw error
+  const index = quoted(join(home, 'cache', 'index.sqlite'))
+  throw new CliError(code, message, { cause: error, fix: `mv ${index} ${index}.old` })
 }
 
 function tellLeft({ left }: SessionSearchPage, io: Io): void {

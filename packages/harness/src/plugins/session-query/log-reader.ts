@@ -24,6 +24,8 @@ export interface ReadOptions {
   readonly patienceMs: number
 }
 
+/** A first prompt stands among so many events, or is waited for until the log is read. */
+const headEvents = 64
 /** Other work gets its turn after so long, and others who write after so long. */
 const stretchMs = 20
 const holdMs = 500
@@ -89,7 +91,7 @@ class LogReader {
   /** Undefined where the log is not the one that was read, or must be read as a whole. */
   async #readFrom(log: IndexedLog): Promise<ReadOutcome | undefined> {
     const { id } = log
-    const { signal } = this.#options
+    const { until, signal } = this.#options
     const isFromStart = log.nextSeq === 0
     const reading: Reading = {
       log,
@@ -98,7 +100,8 @@ class LogReader {
       nextSeq: log.nextSeq,
       isSame: isFromStart,
     }
-    const batches = this.#sources.stream(id, { fromSeq: Math.max(0, log.nextSeq - 1), signal })
+    const toSeq = until === 'first-prompt' ? headEvents - 1 : undefined
+    const batches = this.#sources.stream(id, { fromSeq: Math.max(0, log.nextSeq - 1), toSeq, signal })
     for await (const { gap, events } of batches) {
       if (gap !== undefined) {
         if (!reading.isSame) return undefined
@@ -107,7 +110,10 @@ class LogReader {
       const outcome = await this.#takeAll(reading, events)
       if (outcome !== 'read') return outcome
     }
-    return reading.isSame ? this.#end(reading, undefined) : undefined
+    if (!reading.isSame) return undefined
+    if (toSeq === undefined || reading.nextSeq <= toSeq) return this.#end(reading, undefined)
+    this.#save(reading, '')
+    return 'partial'
   }
 
   /** 'read': and the log goes on. */

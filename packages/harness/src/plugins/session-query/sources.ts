@@ -24,6 +24,7 @@ export interface MarkedBatch {
 
 export interface StreamFrom {
   readonly fromSeq: number
+  readonly toSeq?: number | undefined
   readonly signal?: AbortSignal | undefined
 }
 
@@ -133,10 +134,10 @@ export class Sources {
   }
 
   /** The stored events in batches; nothing is repaired, and a long log is never in memory as a whole. */
-  async *stream(id: SessionId, { fromSeq, signal }: StreamFrom): AsyncGenerator<MarkedBatch> {
+  async *stream(id: SessionId, { fromSeq, toSeq, signal }: StreamFrom): AsyncGenerator<MarkedBatch> {
     const store = this.#store()
     if (store === undefined) return
-    yield* store.stream(id, { fromSeq, signal })
+    yield* store.stream(id, { fromSeq, toSeq, signal })
   }
 
   async #rows(
