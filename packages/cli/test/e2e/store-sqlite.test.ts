@@ -73,7 +73,10 @@ test('a database that is not ours is named and left as it is, and nothing is run
   )
   const listed = await dsh(['session', 'ls'])
   assert.equal(listed.code, 1)
-  assert.match(listed.stderr, /^error \w+: .*the database is not used, and left as it is: it belongs to another program/m)
+  assert.match(
+    listed.stderr,
+    /^error \w+: .*the database is not used, and left as it is: it belongs to another program/m,
+  )
   const after = statSync(database)
   assert.deepEqual([after.mtimeMs, after.size], [before.mtimeMs, before.size])
   assert.equal(existsSync(`${database}-wal`), false)
