@@ -17,6 +17,7 @@ import type {
 import { getArtifact } from './artifacts.ts'
 import { streamLog, StreamMarks } from './batches.ts'
 import { storeError } from './errors.ts'
+import { unlessMissing } from './file-system.ts'
 import { findFolder, revisionOf } from './find.ts'
 import { readHeader } from './header.ts'
 import { pathsIn, projectFolder, sessionFolder } from './layout.ts'
@@ -45,11 +46,14 @@ interface ReadLog extends Resumption {
   readonly log: StoredLog
 }
 
+const mostFolders = 256
+
 /** Logs as files: `<root>/<project>/<id>/log.jsonl.zst`. */
 export class JsonlMedium implements Medium {
   readonly name = 'store-jsonl'
   readonly #root: string
   readonly #host: StoreHost
+  readonly #folders = new Map<SessionId, string>()
   readonly #over = new AbortController()
   #sweeping: Promise<void> | undefined
   readonly #marks = new StreamMarks()
@@ -78,12 +82,12 @@ export class JsonlMedium implements Medium {
   }
 
   async revision(id: SessionId): Promise<string | undefined> {
-    const place = await this.#find(id)
+    const place = await this.#findAgain(id)
     return place && revisionOf(await this.#host.fs.stat(pathsIn(place.folder).log))
   }
 
   async holder(id: SessionId): Promise<SessionHolder | undefined> {
-    const place = await this.#find(id)
+    const place = await this.#findAgain(id)
     return place && lockHolder(pathsIn(place.folder).lock, this.#host)
   }
 
@@ -108,7 +112,7 @@ export class JsonlMedium implements Medium {
   }
 
   async artifact(id: SessionId, sha256: string): Promise<Uint8Array | undefined> {
-    const place = await this.#find(id)
+    const place = await this.#findAgain(id)
     return place && getArtifact(this.#host.fs, pathsIn(place.folder).artifacts, sha256)
   }
 
@@ -158,7 +162,18 @@ export class JsonlMedium implements Medium {
 
   async #find(id: SessionId): Promise<LogPlace | undefined> {
     const folder = await findFolder(this.#host.fs, this.#root, id)
+    if (folder === undefined) this.#folders.delete(id)
+    else this.#folders.set(id, folder)
+    if (this.#folders.size > mostFolders) this.#folders.clear()
     return folder === undefined ? undefined : { id, folder }
+  }
+
+  /** Where it was found before, if it is still there; not every question is worth a look at all projects. */
+  async #findAgain(id: SessionId): Promise<LogPlace | undefined> {
+    const folder = this.#folders.get(id)
+    const isThere =
+      folder !== undefined && (await unlessMissing(this.#host.fs.stat(pathsIn(folder).log))) !== undefined
+    return isThere ? { id, folder } : this.#find(id)
   }
 
   async #findStored(id: SessionId): Promise<LogPlace> {
