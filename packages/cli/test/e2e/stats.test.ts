@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { reply } from '@dsh/harness/testing'
@@ -80,4 +80,46 @@ test('a session that is being worked on is not renamed from outside', { timeout:
   assert.match(stderr, /^error SESSION_HELD: /)
   running.child.kill('SIGTERM')
   await running.ended
+})
+
+test('prune removes what is archived or old, after it was shown', async t => {
+  const { dsh, provider, logs } = bench(t)
+  await provider({ fallback: reply.text('ok') })
+  const [first, second, third] = await Promise.all(
+    ['one', 'two', 'three'].map(async prompt => sessionIn((await dsh(['run', prompt])).stderr)),
+  )
+  await dsh(['session', 'archive', String(first)])
+  const old = logs().find(log => log.includes(`/${second}/`)) ?? ''
+  const longAgo = Date.now() / 1000 - 40 * 86_400
+  utimesSync(old, longAgo, longAgo)
+
+  const dry = await dsh(['session', 'prune', '--dry-run'])
+  assert.match(dry.stdout, new RegExp(`^${first}  [-0-9]+ [:0-9]+  \\d+ KB  archived\n$`))
+  const unasked = await dsh(['session', 'prune', '--older-than', '30'])
+  assert.equal(unasked.code, 4)
+  assert.match(
+    unasked.stderr,
+    /^error NOT_REMOVED: nothing was removed\n {2}dsh session prune --older-than 30 --yes\n/m,
+  )
+  assert.equal(logs().length, 3)
+  const done = await dsh(['session', 'prune', '--older-than', '30', '--yes'])
+  assert.equal(done.code, 0)
+  assert.match(done.stdout, new RegExp(`^${second}  .*\n${first}  .* archived\n$`))
+  assert.match(done.stderr, /^removed: 2 sessions, \d+ KB\n$/)
+  assert.deepEqual(
+    logs().map(log => log.split('/').at(-2)),
+    [third],
+  )
+  const again = await dsh(['session', 'prune', '--older-than', '30', '--yes'])
+  assert.deepEqual([again.code, again.stdout, again.stderr], [0, '', 'nothing to remove\n'])
+})
+
+test('retention of dsh.yml keeps as many sessions as it says', async t => {
+  const { dsh, provider, home, logs } = bench(t)
+  await provider({ fallback: reply.text('ok') })
+  for (const prompt of ['one', 'two']) await dsh(['run', prompt])
+  writeFileSync(join(home, 'dsh.yml'), '- name: retention\n  config:\n    maxSessions: 2\n')
+  const last = sessionIn((await dsh(['run', 'three'])).stderr)
+  assert.equal(logs().length, 2)
+  assert.ok(logs().some(log => log.includes(`/${last}/`)))
 })

@@ -67,6 +67,7 @@ export async function headless(options: HeadlessOptions): Promise<Context> {
   const [store, ...stores] = storesIn(home)
   const others = [
     ...stores,
+    { plugin: retention },
     { plugin: telemetry, settled: hasText(env['DSH_TELEMETRY_DISABLED']) ? { disabled: true } : {} },
   ]
   const base: readonly BuiltIn[] = [
@@ -210,6 +211,10 @@ function storesIn(home: string): readonly [BuiltIn, ...BuiltIn[]] {
 const storeSqlite = whenChosen(
   'store-sqlite',
   async () => (await import('../plugins/store-sqlite/index.ts')).storeSqlite,
+)
+const retention = whenChosen(
+  'retention',
+  async () => (await import('../plugins/retention/index.ts')).retention,
 )
 const telemetry = whenChosen(
   'telemetry',

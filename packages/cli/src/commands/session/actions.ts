@@ -186,4 +186,17 @@ export const sessionActions: readonly Command[] = [
     notes: ['What another program wrote into the log becomes a session of its own.'],
     load: async () => (await import('./repair.ts')).repair,
   },
+  {
+    name: 'session prune',
+    usage: 'dsh session prune [--older-than DAYS] [--dry-run] [--yes]',
+    about: 'Remove what is archived, or has not been worked on for some days',
+    options: {
+      'older-than': { type: 'string', value: 'DAYS', about: 'remove also what is older than that' },
+      'dry-run': { type: 'boolean', about: 'only list what would go' },
+      yes: { type: 'boolean', about: 'do not ask' },
+    },
+    words: [],
+    notes: ['What is open in a program, or cannot be read, stays.'],
+    load: async () => (await import('./prune.ts')).prune,
+  },
 ]

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { CallId, SessionId } from '@dsh/protocol'
 import type { SessionEvent, SessionEventMap, SessionHeader, StreamChunk, TokenUsage } from '@dsh/protocol'
 import type {} from '../approval/events.ts'
+import type {} from '../title/events.ts'
 import { SessionStore } from '../../core/session/index.ts'
 import { Context } from '../../kernel/index.ts'
 import { answerFact, callFact, headerFact, logOf, resultFact, say, textFact } from '../../testing/index.ts'
@@ -125,6 +126,23 @@ test('the first token of the first attempt that had one counts, and waits betwee
   assert.deepEqual([counts?.requests, counts?.failures], [2, 1])
 })
 
+test('what a title took is counted for the model that was asked', async () => {
+  const route = { provider: 'small', model: 'tiny' }
+  const request = { titleProvider: 'llm', messageSeqs: [1], route, system: '', messages: [], maxTokens: 9 }
+  const stats = await statsOf([
+    ...turn,
+    [900, 'session/title-llm-request', request],
+    [
+      950,
+      'session/title-llm-result',
+      { requestSeq: turn.length, usage: { inputTokens: 7, outputTokens: 2 } },
+    ],
+  ])
+  assert.deepEqual([stats.inputTokens, stats.outputTokens, stats.steps, stats.llmMs], [20, 26, 2, 400])
+  const tiny = stats.days['2026-11-30']?.['small/tiny']
+  assert.deepEqual([tiny?.requests, tiny?.inputTokens, tiny?.outputTokens, tiny?.turns], [1, 7, 2, 0])
+})
+
 test('a clock that runs backwards takes nothing away', async () => {
   const stats = await statsOf([
     [500, 'step/start', { turn: 1, step: 1 }],
@@ -190,10 +208,13 @@ test('each event shows in its value right after it', async () => {
     [8, 'approval/policy', { policy: 'never' }],
     [9, 'todo/write', { todos: [{ content: 'look', status: 'pending' }] }],
     [10, 'turn/start', { turn: 1 }],
+    [11, 'session/archived', { archived: true }],
+    [12, 'turn/start', { turn: 2 }],
   ])
   const shown = (seq: number, key: string): unknown => projections.at(session, seq).values[key]
-  assert.deepEqual(shown(0, 'sessionListMetadata'), { blank: true, lastPromptAt: null })
-  assert.deepEqual(shown(1, 'sessionListMetadata'), { blank: false, lastPromptAt: midnight + 5 })
+  assert.deepEqual(shown(0, 'sessionListMetadata'), { blank: true, lastPromptAt: null, archived: false })
+  const prompted = { blank: false, lastPromptAt: midnight + 5 }
+  assert.deepEqual(shown(1, 'sessionListMetadata'), { ...prompted, archived: false })
   assert.deepEqual(shown(1, 'route'), null)
   assert.deepEqual(shown(2, 'route'), { provider: 'mock', model: 'mock', reasoningEffort: null })
   assert.deepEqual(shown(2, 'permissions'), { mode: null, policy: null })
@@ -201,6 +222,8 @@ test('each event shows in its value right after it', async () => {
   assert.deepEqual(shown(4, 'permissions'), { mode: 'read-only', policy: 'never' })
   assert.deepEqual(shown(5, 'todo'), [{ content: 'look', status: 'pending' }])
   assert.deepEqual(shown(6, 'turn'), { openTurn: 1, openStep: null, lastTurn: 1 })
+  assert.deepEqual(shown(7, 'sessionListMetadata'), { ...prompted, archived: true })
+  assert.deepEqual(shown(8, 'sessionListMetadata'), { ...prompted, archived: false })
   assert.deepEqual(shown(6, 'tokenUsage'), {
     total: { inputTokens: 0, outputTokens: 0 },
     step: { inputTokens: 0, outputTokens: 0 },

@@ -2,6 +2,7 @@ import type { CallId, SessionEvent, SessionHeader, StreamChunk, TokenUsage } fro
 import type { FoldDefinition } from '../../../core/session/index.ts'
 import { isCount, isFields } from '../../../kernel/index.ts'
 import type {} from '../../retry/events.ts'
+import type {} from '../../title/events.ts'
 import type { ProjectionUnit } from '../projection.ts'
 import { addTool, countOf, dayOf, noStats, noTokens, withCounts } from './stats-sum.ts'
 import type { RouteCounts, SessionStats } from './stats-sum.ts'
@@ -24,6 +25,8 @@ const statsTypes = [
   'tool/call',
   'tool/start',
   'tool/result',
+  'session/title-llm-request',
+  'session/title-llm-result',
 ] as const
 type StatsEvent = SessionEvent<(typeof statsTypes)[number]>
 
@@ -52,6 +55,8 @@ export interface StatsState {
   /** What the stream of the attempt said it took. */
   readonly usage: TokenUsage | null
   readonly running: readonly RunningCall[]
+  /** The model that was last asked for a title. */
+  readonly titleRoute: string | null
 }
 
 const fold: FoldDefinition<StatsState, (typeof statsTypes)[number]> = {
@@ -66,6 +71,7 @@ const fold: FoldDefinition<StatsState, (typeof statsTypes)[number]> = {
     isFirstTold: false,
     usage: null,
     running: [],
+    titleRoute: null,
   }),
   apply(state, event) {
     if (event.type === 'request/header') return withRoute(state, event)
@@ -114,6 +120,12 @@ function applyOwn(state: StatsState, event: Exclude<StatsEvent, SessionEvent<'re
       return startCall(state, event.data.callId, event.time)
     case 'tool/result':
       return event.surfaceOp === 'append' ? endCall(state, event) : state
+    case 'session/title-llm-request': {
+      const { provider, model } = event.data.route
+      return { ...state, titleRoute: `${provider}/${model}` }
+    }
+    case 'session/title-llm-result':
+      return withTitleRequest(state, event)
   }
 }
 
@@ -190,6 +202,14 @@ function addUsage({ stats, route }: StatsState, usage: TokenUsage, time: number)
   return withCounts(countOf(stats, counts), dayOf(time), route, counts)
 }
 
+/** What a title took is paid for like all else; it is no step, and nobody waited for it. */
+function withTitleRequest(state: StatsState, event: SessionEvent<'session/title-llm-result'>): StatsState {
+  const { usage = noTokens, problem } = event.data
+  const counts = { ...noTokens, ...usage, requests: 1, failures: problem === undefined ? 0 : 1 }
+  const stats = countOf(state.stats, { ...noTokens, ...usage })
+  return { ...state, stats: withCounts(stats, dayOf(event.time), state.titleRoute, counts) }
+}
+
 function startCall(state: StatsState, callId: CallId, time: number): StatsState {
   const index = state.running.findIndex(call => call.callId === callId)
   const call = state.running[index]
@@ -214,7 +234,7 @@ function span(from: number, to: number): number {
 
 function isStatsState(value: unknown): value is StatsState {
   if (!isFields(value)) return false
-  const { stats, from, route, hasClosedStep, isFirstTold, attempt, usage, running } = value
+  const { stats, from, route, titleRoute, hasClosedStep, isFirstTold, attempt, usage, running } = value
   return (
     isFields(stats) &&
     Object.keys(noStats).every(key =>
@@ -222,6 +242,7 @@ function isStatsState(value: unknown): value is StatsState {
     ) &&
     isCount(from) &&
     (route === null || typeof route === 'string') &&
+    (titleRoute === null || typeof titleRoute === 'string') &&
     typeof hasClosedStep === 'boolean' &&
     typeof isFirstTold === 'boolean' &&
     (attempt === null || isFields(attempt)) &&
