@@ -36,7 +36,7 @@ function priceOf(provider: string, model: string): ModelPrice | undefined {
 
 const weekdays = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
 
-export function isPeak({ timeZone, hours, days }: PeakHours, time: number): boolean {
+function isPeak({ timeZone, hours, days }: PeakHours, time: number): boolean {
   const format = new Intl.DateTimeFormat('en-US', {
     timeZone,
     weekday: 'short',

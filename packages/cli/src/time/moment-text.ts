@@ -1,8 +1,8 @@
+import { placeOf } from '@dsh/harness/plugins/time-travel'
 import type { Moment } from '@dsh/harness/plugins/time-travel'
 import type { JsonValue } from '@dsh/protocol'
 import { grouped, inert, oneLine, unbroken } from '../text.ts'
 import { textOf } from '../transcript.ts'
-import { placeOf } from './places.ts'
 import { size } from './request-text.ts'
 import type { FilesThen } from './files-then.ts'
 

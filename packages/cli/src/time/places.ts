@@ -1,3 +1,4 @@
+import { placeOf } from '@dsh/harness/plugins/time-travel'
 import type { LoggedRequest } from '@dsh/harness/plugins/time-travel'
 import type { SessionView } from '@dsh/harness/session'
 import { usageError } from '../errors.ts'
@@ -40,11 +41,6 @@ export function requestOf(word: string, { session, requests, command }: RequestP
     `session ${session.id} has no request "${oneLine(word)}"; ${range}`,
     last === undefined ? `dsh session show ${session.id}` : `${command} ${placeOf(last)}`,
   )
-}
-
-/** `2.1`, and for a retry `2.1.2`. */
-export function placeOf({ turn, step, attempt }: LoggedRequest): string {
-  return attempt === 1 ? `${turn}.${step}` : `${turn}.${step}.${attempt}`
 }
 
 function isNamed({ n, turn, step, attempt }: LoggedRequest, word: string): boolean {

@@ -50,7 +50,7 @@ export function replayJson(report: ReplayReport, sessionId: string): object {
 }
 
 /** Where the model left the recorded path. */
-export function divergenceText({ turn, expected, came }: Divergence): string {
+function divergenceText({ turn, expected, came }: Divergence): string {
   const had =
     expected === undefined
       ? 'the log has no more calls'

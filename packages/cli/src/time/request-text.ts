@@ -1,3 +1,4 @@
+import { placeOf } from '@dsh/harness/plugins/time-travel'
 import type {
   LoggedRequest,
   RebuiltRequest,
@@ -6,7 +7,6 @@ import type {
 } from '@dsh/harness/plugins/time-travel'
 import type { ContentBlock, EpochHeader, LlmCallConfig, Message } from '@dsh/protocol'
 import { grouped, inert, oneLine, unbroken } from '../text.ts'
-import { placeOf } from './places.ts'
 
 /** `812 B`, `28.4 KB`, `1.2 MB`. */
 export function size(bytes: number): string {
@@ -23,7 +23,7 @@ export interface ShownRequest {
 }
 
 /** One line: which request it is, when it was made, and what came of it. */
-export function headLine({ logged, rebuilt, cached }: ShownRequest): string {
+function headLine({ logged, rebuilt, cached }: ShownRequest): string {
   const { n, turn, step, attempt, seq } = logged
   const { provider, model } = rebuilt.header.config
   const retry = attempt === 1 ? '' : `, attempt ${attempt}`
@@ -146,7 +146,7 @@ function keptText({ first }: RequestComparison, [before, after]: readonly string
 }
 
 /** Why a provider's cache is of no use from some place on. */
-export function breakText(broken: CacheBreak): string {
+function breakText(broken: CacheBreak): string {
   switch (broken.kind) {
     case 'route':
       return inert(`another model is asked, ${broken.before} → ${broken.after}`)

@@ -2,6 +2,7 @@ import {
   bytesOf,
   compareRequests,
   piecesOf,
+  placeOf,
   rebuildRequest,
   requestsOf,
 } from '@dsh/harness/plugins/time-travel'
@@ -9,7 +10,7 @@ import type { LoggedRequest } from '@dsh/harness/plugins/time-travel'
 import type { Session } from '@dsh/harness/session'
 import { CliError, usageError } from '../../errors.ts'
 import { findSession } from '../../sessions.ts'
-import { placeOf, requestOf } from '../../time/places.ts'
+import { requestOf } from '../../time/places.ts'
 import { comparisonLines, requestLines } from '../../time/request-text.ts'
 import type { ShownRequest } from '../../time/request-text.ts'
 import { wireBody } from '../../time/wire-body.ts'

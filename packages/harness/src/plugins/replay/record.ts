@@ -35,7 +35,8 @@ export function recordSession(session: SessionView, options: RecordOptions = {})
   )
   const requests: RecordedRequest[] = []
   let place = { turn: 0, step: 0, logged: undefined as LoggedRequest | undefined }
-  for (const [index, parts] of [...rebuilt].entries()) {
+  for (const parts of rebuilt) {
+    const index = requests.length
     const each = logged[index] as LoggedRequest
     const stretch = stretches[index] as Stretch
     place = nextPlace(place, each)

@@ -63,8 +63,3 @@ export interface RecordedResult {
   readonly error?: ToolErrorInfo
   readonly meta?: JsonValue
 }
-
-/** `2.1`, and for a retry `2.1.2`. */
-export function placeOf({ turn, step, attempt }: Pick<RecordedRequest, 'turn' | 'step' | 'attempt'>): string {
-  return attempt === 1 ? `${turn}.${step}` : `${turn}.${step}.${attempt}`
-}

@@ -15,7 +15,6 @@ import { retry } from '../retry/index.ts'
 import { Redaction } from '../session-export/index.ts'
 import {
   differenceLines,
-  placeOf,
   readRecording,
   recordSession,
   runRecording,
@@ -23,6 +22,7 @@ import {
   writeRecording,
 } from './index.ts'
 import type { Recording } from './index.ts'
+import { placeOf } from '../time-travel/index.ts'
 
 const cwd = '/srv/app'
 

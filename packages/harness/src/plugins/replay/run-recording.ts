@@ -6,10 +6,10 @@ import type { GenerateOptions } from '../../core/llm/index.ts'
 import type { Session } from '../../core/session/index.ts'
 import { HarnessError } from '../../kernel/index.ts'
 import type { Context, Disposer } from '../../kernel/index.ts'
+import { placeOf } from '../time-travel/index.ts'
 import { fillEntered } from './entered.ts'
 import { headerOf, Portable } from './portable.ts'
 import type { CanonicalRequest } from './portable.ts'
-import { placeOf } from './recording.ts'
 import type { RecordedMessage, RecordedRequest, Recording } from './recording.ts'
 import { replaceAgain } from './replaced.ts'
 import { ServedTools } from './served-tools.ts'
@@ -280,7 +280,7 @@ function agentOf(ctx: Context): Agent {
 }
 
 /** Whether both say the same, byte for byte. */
-export function isSameRequest(a: CanonicalRequest, b: CanonicalRequest): boolean {
+function isSameRequest(a: CanonicalRequest, b: CanonicalRequest): boolean {
   return (
     JSON.stringify(a.header) === JSON.stringify(b.header) &&
     a.messages.length === b.messages.length &&

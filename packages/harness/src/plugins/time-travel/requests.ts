@@ -41,7 +41,7 @@ interface Chain {
 }
 
 /** Newest first, so that a new request costs the same in a long session as in a short one. */
-export interface RequestLog {
+interface RequestLog {
   readonly chain: Chain | undefined
   readonly open: OpenRequest | undefined
   readonly headerSeq: number | undefined
@@ -56,7 +56,7 @@ const types = [
   'llm/retry-started',
 ] as const
 
-export const requestLog: FoldDefinition<RequestLog, (typeof types)[number]> = {
+const requestLog: FoldDefinition<RequestLog, (typeof types)[number]> = {
   name: 'requests',
   types,
   init: () => ({ chain: undefined, open: undefined, headerSeq: undefined }),
@@ -94,6 +94,11 @@ export function requestsOf(session: SessionView): readonly LoggedRequest[] {
   const requests: LoggedRequest[] = []
   for (let at = last.chain; at !== undefined; at = at.before) requests.push(at.request)
   return requests.reverse()
+}
+
+/** `2.1`, and for a retry `2.1.2`. */
+export function placeOf({ turn, step, attempt }: Pick<LoggedRequest, 'turn' | 'step' | 'attempt'>): string {
+  return attempt === 1 ? `${turn}.${step}` : `${turn}.${step}.${attempt}`
 }
 
 function withChunk(log: RequestLog, { seq, data }: SessionEvent<'assistant/chunk'>): RequestLog {
