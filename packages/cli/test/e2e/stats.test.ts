@@ -52,6 +52,22 @@ test('without the cache the counts are the same', async t => {
   assert.ok(existsSync(join(home, 'cache/projections')))
 })
 
+test('after a kill in the middle of a turn the counts are those of the log', { timeout: 30_000 }, async t => {
+  const { dsh, provider, start, home } = bench(t)
+  const { received, push } = await provider()
+  push(reply.text('ok'), reply.text('some words of an answer').gate(new Promise<never>(() => {}), 2))
+  const id = sessionIn((await dsh(['run', 'one'])).stderr)
+  const running = start(['run', '--json', '-r', id, 'two'])
+  await received(2)
+  await running.said(/text-delta/)
+  running.child.kill('SIGKILL')
+  await running.ended
+  const warm = (await dsh(['session', 'stats', id, '--json'])).stdout
+  rmSync(join(home, 'cache'), { recursive: true })
+  assert.equal((await dsh(['session', 'stats', id, '--json'])).stdout, warm)
+  assert.equal((JSON.parse(warm) as { turns: number }).turns, 1)
+})
+
 test('a person gives a session a title, which stays', async t => {
   const { dsh, provider } = bench(t)
   await provider({ fallback: reply.text('ok') })

@@ -117,7 +117,7 @@ export class SessionTitle extends Service {
 
   /** The title of the first prompt that has one, where the session has no title yet. */
   fallBack(session: Session): void {
-    if (session.last('session/title') !== undefined || !this.isWritable(session)) return
+    if (this.get(session) !== undefined || !this.isWritable(session)) return
     const { fallbackMaxBytes: maxBytes, fallbackMaxWords: maxWords } = this.config
     const limits: TitleLimits = { maxBytes, maxWords }
     for (const seq of session.fold(promptSeqs)) {

@@ -182,6 +182,18 @@ test('each prompt asks anew, and what an older question brings is dropped', asyn
   assert.equal(titles.get(worker.session)?.title, 'Both')
 })
 
+test('a session can be forked at a title between two turns', async () => {
+  const { ctx, agent, titles } = await setup([text('a'), text('b')])
+  const worker = agent()
+  await ask(worker, 'First')
+  const { eventSeq } = titles.rename(worker.session, 'Mine')
+  await ask(worker, 'Second')
+  titles.rename(worker.session, 'Later')
+  const child = ctx.sessions.fork(worker.session, eventSeq)
+  assert.equal(titles.get(child)?.title, 'Mine')
+  assert.equal(child.header.seedLength, eventSeq + 1)
+})
+
 test('the newest of two requests for a title wins', async () => {
   const { agent, titles } = await setup([text('a')])
   const worker = agent()
