@@ -73,7 +73,7 @@ export function treeOf(folder: string): Record<string, string> {
     const mode = (stats.mode & 0o7777).toString(8)
     if (stats.isDirectory()) found[entry] = 'folder'
     else if (stats.isSymbolicLink()) found[entry] = `link ${readlinkSync(path, 'latin1')}`
-    else found[entry] = `${mode} ${readFileSync(path, 'latin1')}`
+    else found[entry] = stats.isFile() ? `${mode} ${readFileSync(path, 'latin1')}` : 'special'
   }
   return found
 }

@@ -56,7 +56,8 @@ export function planOf(input: PlanInput): Plan {
   const wanted = foldersIn(target)
   const made = foldersIn(last)
   const gone = steps.flatMap(({ path, action }) => (action === 'delete' ? foldersOf(path) : []))
-  const leaving = [...gone, ...emptyIn(now).filter(folder => made.has(folder))]
+  const bare = emptyIn(now).flatMap(folder => [...foldersOf(folder), folder])
+  const leaving = [...gone, ...bare.filter(folder => made.has(folder))]
   return {
     steps,
     kept,
