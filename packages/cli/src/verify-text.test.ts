@@ -49,4 +49,7 @@ test('a repair tells what there is now, where the old log is, and what became of
     'events 4 to 9 are in the old log alone, since no session can begin there',
     'another program wrote behind event 2: session s1-branch-ab, 5 events',
   ])
+  assert.deepEqual(repairLines('s1', { kept: '/srv/old', events: 9, mended: 1, branches: [] }).slice(2), [
+    '1 flipped bit put right',
+  ])
 })

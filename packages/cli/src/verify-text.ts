@@ -33,18 +33,19 @@ function problemText({ code, message, frame, seq, offset }: VerifyProblem): stri
 
 /** Damage of what is stored. A log that is another's, and one that says something wrong, are no matter of storing. */
 function isMendable({ code, frame }: VerifyProblem): boolean {
-  return frame !== undefined && !code.startsWith('HEADER_')
+  return frame !== undefined && code !== 'HEADER_FOREIGN'
 }
 
 /** What became of a log that was repaired. */
 export function repairLines(
   id: string,
-  { kept, events, lost = [], branches }: RepairResult,
+  { kept, events, mended, lost = [], branches }: RepairResult,
 ): readonly string[] {
   if (kept === undefined) return [`session ${id} needs no repair: ${counted(events, 'event')}`]
   const lines = [
     `session ${id} is repaired: ${counted(events, 'event')}`,
     `the old log is ${kept}`,
+    ...(mended === undefined ? [] : [`${counted(mended, 'flipped bit')} put right`]),
     ...lost.map(lossText),
     ...branches.map(
       ({ header, events: count }) =>

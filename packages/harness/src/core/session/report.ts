@@ -33,6 +33,8 @@ export interface RepairResult {
   readonly kept?: string
   /** How many events the log has now. */
   readonly events: number
+  /** Bits that had flipped and are as they were. */
+  readonly mended?: number
   /** What is in the kept log alone. */
   readonly lost?: readonly LostEvents[]
   /** What another writer made of the log; each is a stored session of its own now. */

@@ -41,6 +41,8 @@ export interface OpenFile {
   close(): Promise<void>
 }
 
+export type ReadableFile = Pick<OpenFile, 'stat' | 'read'>
+
 /** The errno name of a failed call, or undefined. */
 export function errnoOf(error: unknown): string | undefined {
   const code = (error as { code?: unknown } | null)?.code

@@ -13,8 +13,9 @@ interface Loss {
 export interface Findings {
   /** How many events the log has before anything is wrong. */
   readonly length: number
-  /** Absent where nothing is. */
-  readonly losses?: readonly Loss[]
+  readonly losses: readonly Loss[]
+  /** Nothing is wrong, though there may be a tail. */
+  readonly isSound: boolean
 }
 
 /** Reads a log to its end for what its repair would leave out. */
@@ -27,7 +28,7 @@ export async function findLosses(scan: LogScan): Promise<Findings> {
   const { tail } = scan.end()
   if (tail?.changed !== undefined) reader.readChanged(tail.reason, tail.changed)
   const { length, found } = reader
-  return found === undefined ? { length } : { length, losses: found }
+  return { length, losses: found ?? [], isSound: found === undefined }
 }
 
 /** What none of these branches keeps. */

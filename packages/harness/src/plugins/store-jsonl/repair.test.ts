@@ -61,10 +61,9 @@ function framesOf(bytes: Buffer): Frames {
   return frames as unknown as Frames
 }
 
-function flipped(frame: Buffer): Buffer {
-  const copy = Buffer.from(frame)
-  copy.writeUInt8(copy.readUInt8(30) ^ 1, 30)
-  return copy
+/** More than a flipped bit. */
+function spoiled(frame: Buffer, at = 30): Buffer {
+  return Buffer.from(frame).fill('spoiled', at, at + 7)
 }
 
 async function branchOf(prev: Buffer, first: number, texts: readonly string[]): Promise<Buffer> {
@@ -91,7 +90,7 @@ test('a sound log is left as it is', async t => {
 test('a log with damage in the middle becomes its beginning, the old file stays, and it says what is lost', async t => {
   const { medium, path, frames, put, names } = await setup(t)
   const [head, first, second, last] = frames
-  put(head, first, flipped(second), last)
+  put(head, first, spoiled(second), last)
   const old = readFileSync(path)
   const kept = join(dirname(path), keptName)
   assert.deepEqual(await medium.repair(id), {
@@ -129,6 +128,34 @@ test('frames in the wrong order or doubled are put right, and nothing is lost', 
   }
 })
 
+test('whichever single bit flipped, the log is byte for byte what was written, and nothing is lost', async t => {
+  const { medium, frames, put, path } = await setup(t)
+  const sound = Buffer.concat(frames)
+  const last = sound.length - frames[3].length
+  let mended = 0
+  for (let at = 0; at < sound.length; at += 101) {
+    const broken = Buffer.from(sound)
+    broken.writeUInt8(broken.readUInt8(at) ^ (1 << (at % 8)), at)
+    put(broken)
+    const { kept = '', ...result } = await medium.repair(id)
+    const hint = `byte ${at}: ${JSON.stringify(result)}`
+    assert.deepEqual(result, { events: 12, mended: 1, branches: [] }, hint)
+    assert.deepEqual(readFileSync(path), sound, hint)
+    assert.deepEqual(readFileSync(kept), broken, hint)
+    mended += at >= last ? 1 : 0
+  }
+  assert.ok(mended > 1)
+})
+
+test('a header that is spoiled beyond that is nothing that can be mended', async t => {
+  const { medium, frames, put, path } = await setup(t)
+  const [head, ...rest] = frames
+  put(spoiled(head), ...rest)
+  const before = readFileSync(path)
+  await assert.rejects(medium.repair(id), { code: 'SESSION_DAMAGED', message: /header frame does not match/ })
+  assert.deepEqual(readFileSync(path), before)
+})
+
 test('what stands before a bad line of a frame stays', async t => {
   const { medium, frames, put } = await setup(t)
   const [head, first, second, last] = frames
@@ -144,9 +171,7 @@ test('what stands before a bad line of a frame stays', async t => {
 test('a last frame that was changed is taken away, and its events are named', async t => {
   const { medium, frames, put } = await setup(t)
   const [head, first, second, last] = frames
-  const changed = Buffer.from(last)
-  changed.writeUInt8(changed.readUInt8(150) ^ 1, 150)
-  put(head, first, second, changed)
+  put(head, first, second, spoiled(last, 150))
   const { events: count, lost } = await medium.repair(id)
   assert.equal(count, 7)
   assert.deepEqual(lost, [{ fromSeq: 7, toSeq: 11, reason: 'a frame does not match its checksum' }])
@@ -191,7 +216,7 @@ test('a branch that leaves the log behind its damage has no beginning, and stays
   const { medium, frames, put } = await setup(t)
   const [head, first, second, last] = frames
   const branch = await branchOf(second, 7, ['one 7'])
-  put(head, flipped(first), second, last, branch)
+  put(head, spoiled(first), second, last, branch)
   const { events: count, lost, branches } = await medium.repair(id)
   assert.deepEqual([count, branches], [0, []])
   assert.deepEqual(
@@ -208,10 +233,10 @@ test('a session that is open in a program is not repaired', async t => {
   const { medium, path, frames, put } = await setup(t)
   const { writer } = await medium.resume(id)
   const [head, first, second, last] = frames
-  put(head, first, flipped(second), last)
+  put(head, first, spoiled(second), last)
   await assert.rejects(medium.repair(id), { code: 'SESSION_HELD' })
   await writer.close()
-  assert.deepEqual(readFileSync(path), Buffer.concat([head, first, flipped(second), last]))
+  assert.deepEqual(readFileSync(path), Buffer.concat([head, first, spoiled(second), last]))
 })
 
 test('wherever a repair fails, the old log is there or the new one, and it can be done again', async t => {
@@ -219,7 +244,7 @@ test('wherever a repair fails, the old log is there or the new one, and it can b
     const fs = faultyFileSystem(hastyFiles)
     const store = await setup(own, fs)
     const [head, first, second, last] = store.frames
-    store.put(head, first, second, last, await branchOf(first, 3, ['two 3']), flipped(second), last)
+    store.put(head, first, second, last, await branchOf(first, 3, ['two 3']), spoiled(second), last)
     return { ...store, fs }
   }
   const probe = await broken(t)

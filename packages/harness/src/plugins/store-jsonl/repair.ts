@@ -2,11 +2,12 @@ import type { SessionEvent } from '@dsh/protocol'
 import { PersistenceError } from '../persistence/index.ts'
 import type { RepairedBranch, RepairResult } from '../persistence/index.ts'
 import { putArtifact } from './artifacts.ts'
+import { findFlippedBits, patchedFile } from './bits.ts'
 import { storeBranch } from './branch.ts'
 import { mapLog, nextSeqOf, traceChain } from './chain.ts'
 import type { Branch, LogChain } from './chain.ts'
 import { storeError } from './errors.ts'
-import type { OpenFile } from './file-system.ts'
+import type { OpenFile, ReadableFile } from './file-system.ts'
 import { revisionOf } from './find.ts'
 import { keepBeside } from './keep.ts'
 import { pathsIn } from './layout.ts'
@@ -44,19 +45,26 @@ class Repair {
   readonly #place: LogPlace
   readonly #opened: OpenedFile
   readonly #lock: Lock
+  /** The log as it is once flipped bits are put right. */
+  #file: ReadableFile
 
   constructor(host: LockHost, work: { place: LogPlace; opened: OpenedFile; lock: Lock }) {
     this.#host = host
     this.#place = work.place
     this.#opened = work.opened
+    this.#file = work.opened.file
     this.#lock = work.lock
   }
 
   async run(): Promise<RepairResult> {
+    const { file, size } = this.#opened
+    const patches = await findFlippedBits(file, size)
+    const mended = patches.length
+    this.#file = patchedFile(file, patches)
     const scan = await this.#scan()
     assertWritable(scan.header, this.#place)
-    const { length, losses } = await findLosses(scan)
-    if (losses === undefined) return { events: length, branches: [] }
+    const { length, losses, isSound } = await findLosses(scan)
+    if (isSound && mended === 0) return { events: length, branches: [] }
     const { header, toolStart } = scan
     const chain = traceChain(await mapLog(scan.window, scan.start), scan.headerHash)
     // One that leaves the log behind what is lost has no beginning any more.
@@ -66,12 +74,18 @@ class Repair {
       branches.push(await this.#store(branch, { main: chain.main, header, toolStart }))
     const lost = lostWithout(losses, whole)
     const kept = await this.#swap(chain.main, length)
-    return { kept, events: length, ...(lost.length === 0 ? {} : { lost }), branches }
+    return {
+      kept,
+      events: length,
+      ...(mended === 0 ? {} : { mended }),
+      ...(lost.length === 0 ? {} : { lost }),
+      branches,
+    }
   }
 
   async #scan(fromSeq = 0): Promise<LogScan> {
     const { fs } = this.#host
-    const scan = await LogScan.open(this.#opened.file, { fromSeq, getText: textsBeside(fs, this.#place) })
+    const scan = await LogScan.open(this.#file, { fromSeq, getText: textsBeside(fs, this.#place) })
     if (typeof scan === 'string') throw damaged(this.#place.id, scan, pathsIn(this.#place.folder).log)
     return scan
   }

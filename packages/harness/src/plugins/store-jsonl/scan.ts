@@ -3,7 +3,7 @@ import type { StoredGap } from '../../core/session/index.ts'
 import { parseHeaderLine } from '../persistence/index.ts'
 import type { HeaderLine, StreamGap } from '../persistence/index.ts'
 import { mapLog, nextSeqOf, traceChain } from './chain.ts'
-import type { OpenFile } from './file-system.ts'
+import type { ReadableFile } from './file-system.ts'
 import { frameAt } from './frames.ts'
 import { looseGaps, misplacedGaps } from './gaps.ts'
 import type { LogGap } from './gaps.ts'
@@ -77,7 +77,7 @@ export function scanHeader(bytes: Buffer): (HeaderLine & { readonly end: number 
 const longestHeader = 256 * 1024
 
 /** Reads a whole log. Gives the reason where there is no header. */
-export async function scanLog(file: OpenFile, options: ScanOptions): Promise<ScannedLog | string> {
+export async function scanLog(file: ReadableFile, options: ScanOptions): Promise<ScannedLog | string> {
   const scan = await LogScan.open(file, options)
   if (typeof scan === 'string') return scan
   const events: SessionEvent[] = []
@@ -124,7 +124,7 @@ export class LogScan {
   #size = 0
 
   /** `file` stays the caller's, who closes it. */
-  static async open(file: OpenFile, options: ScanOptions): Promise<LogScan | string> {
+  static async open(file: ReadableFile, options: ScanOptions): Promise<LogScan | string> {
     const window = new FileWindow(file, (await file.stat()).size)
     const bytes = await window.from(0, longestHeader)
     const header = scanHeader(bytes)

@@ -24,7 +24,7 @@ function place(t: TestContext): StorePlace {
     open,
     pid: process.pid,
     async damage(id, seq) {
-      flipByte(await pathOf(open(), id), seq)
+      breakFrame(await pathOf(open(), id), seq)
     },
   }
 }
@@ -35,17 +35,15 @@ async function pathOf(medium: JsonlMedium, id: SessionId): Promise<string> {
   return row.path
 }
 
-/** Breaks the frame that begins with the event. */
-function flipByte(path: string, seq: number): void {
+/** Breaks the frame that begins with the event, beyond what a flipped bit does. */
+function breakFrame(path: string, seq: number): void {
   const bytes = readFileSync(path)
   for (let start = 0; start < bytes.length;) {
     const frame = frameAt(bytes, start)
     assert.ok(frame.kind === 'data')
     const text = decodeFrame(bytes.subarray(start, frame.end)).toString('utf8')
     if (text.startsWith(`{"firstSeq":${seq},`)) {
-      const middle = (start + frame.end) >> 1
-      bytes[middle] = (bytes[middle] ?? 0) ^ 1
-      writeFileSync(path, bytes)
+      writeFileSync(path, bytes.fill('broken', (start + frame.end) >> 1, frame.end))
       return
     }
     start = frame.end

@@ -1,16 +1,16 @@
-import type { OpenFile } from './file-system.ts'
+import type { ReadableFile } from './file-system.ts'
 
 const pieceBytes = 256 * 1024
 
 /** A file's bytes, read piece by piece: only the piece that is looked at is in memory. */
 export class FileWindow {
-  readonly #file: OpenFile
+  readonly #file: ReadableFile
   #size: number
   #start = 0
   #bytes: Buffer = Buffer.alloc(0)
 
   /** `size` is where the file ended when it was looked at; what is added later is not seen. */
-  constructor(file: OpenFile, size: number) {
+  constructor(file: ReadableFile, size: number) {
     this.#file = file
     this.#size = size
   }
