@@ -2,7 +2,6 @@ import { lstatSync, readFileSync, readdirSync, readlinkSync } from 'node:fs'
 import { mkdir, mkdtemp, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { TestContext } from 'node:test'
 import { SessionId } from '@dsh/protocol'
 import type { SessionEvent } from '@dsh/protocol'
 import type { Session } from '@dsh/harness/session'
@@ -15,6 +14,11 @@ import { defineTool } from '@dsh/harness/tools'
 
 export type Act = () => unknown
 
+/** Runs what was given at the end, the last first. */
+export interface Ends {
+  after(end: () => Promise<void>): void
+}
+
 export interface PlaceOptions extends Partial<RewindConfig> {
   /** An existing place to go on in, as another program. */
   readonly base?: string
@@ -22,7 +26,7 @@ export interface PlaceOptions extends Partial<RewindConfig> {
 }
 
 /** An agent in a workspace of its own, whose tool `act` does the next thing it is given. */
-export async function openPlace(t: Pick<TestContext, 'after'>, options: PlaceOptions = {}) {
+export async function openPlace(t: Ends, options: PlaceOptions = {}) {
   const { base: given, sessionId = 's1', ...config } = options
   const base = given ?? (await realpath(await mkdtemp(join(tmpdir(), 'rewind-'))))
   if (given === undefined) t.after(() => rm(base, { recursive: true, force: true }))

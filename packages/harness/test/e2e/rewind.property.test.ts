@@ -68,15 +68,15 @@ function without(tree: Record<string, string>, kept: ReadonlySet<string>): Recor
 
 const raw = (text: string): string => Buffer.from(text, 'utf8').toString('latin1')
 
-test('going back to any point gives the very files of then, but for what the user changed; an undo, those of before', async t => {
+test('going back to any point gives the very files of then, but for what the user changed; an undo, those of before', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(turn, { minLength: 1, maxLength: 3 }),
       fc.array(userChange, { maxLength: 2 }),
       fc.nat(),
       async (turns, last, pick) => {
-        const ends: (() => unknown)[] = []
-        const place = await openPlace({ after: (end: () => unknown) => void ends.push(end) } as typeof t)
+        const ends: (() => Promise<void>)[] = []
+        const place = await openPlace({ after: end => void ends.push(end) })
         try {
           const { ctx, agent, at, workspace } = place
           writeFileSync(at('.gitignore'), '*.tmp\n/build/\n')
