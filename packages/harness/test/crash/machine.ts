@@ -1,15 +1,16 @@
 import { CrashLedger, filesOf, ModelFileSystem, watchMedium, withFile } from '../../src/testing/index.ts'
-import type { CrashState, Disk, Expectations, Remains } from '../../src/testing/index.ts'
+import type { CrashState, Disk, Expectations, ModelOptions, Remains } from '../../src/testing/index.ts'
 import { startProgram } from '../../src/testing/contracts/store-program.ts'
 import type { StoreProgram } from '../../src/testing/contracts/store-program.ts'
 import type { FileSystem } from '../../src/plugins/store-jsonl/index.ts'
+import type { LockHost } from '../../src/plugins/store-jsonl/lock.ts'
 import { JsonlMedium } from '../../src/plugins/store-jsonl/medium.ts'
 import { isProvablyDead } from '../../src/plugins/persistence/index.ts'
 import type { Medium, ProcessIdentity } from '../../src/plugins/persistence/index.ts'
 
 export const root = '/srv/sessions'
 
-export interface MachineOptions {
+export interface MachineOptions extends ModelOptions {
   readonly disk?: Disk
   readonly expectations?: Expectations
   /** Changes with each start of the machine. */
@@ -28,8 +29,8 @@ export class Machine {
   #nextPid: number
   #clock = 1_700_000_000_000
 
-  constructor({ disk, expectations, boot = 1, wrap = fs => fs }: MachineOptions = {}) {
-    this.fs = new ModelFileSystem(disk)
+  constructor({ disk, expectations, boot = 1, wrap = fs => fs, ...options }: MachineOptions = {}) {
+    this.fs = new ModelFileSystem(disk, options)
     this.ledger = new CrashLedger(() => this.fs.trace.length, expectations)
     this.boot = boot
     this.#wrap = wrap
@@ -39,14 +40,18 @@ export class Machine {
 
   /** A medium as a new process of this machine opens it. */
   open(): Medium {
+    return watchMedium(new JsonlMedium(root, this.newProcess()), this.ledger)
+  }
+
+  /** What a new process of this machine sees of it. */
+  newProcess(): LockHost {
     const pid = this.#nextPid++
     this.#alive.add(pid)
     const self: ProcessIdentity = { pid, start: '1', boot: String(this.boot), host: 'h', space: 'p' }
     const look = (other: number): 'gone' | { start: string } =>
       this.#alive.has(other) ? { start: '1' } : 'gone'
     const processes = { self: () => self, isDead: (one: ProcessIdentity) => isProvablyDead(one, self, look) }
-    const host = { fs: this.#wrap(this.fs), processes, now: () => ++this.#clock }
-    return watchMedium(new JsonlMedium(root, host), this.ledger)
+    return { fs: this.#wrap(this.fs), processes, now: () => ++this.#clock }
   }
 
   start(): Promise<StoreProgram> {
@@ -79,6 +84,10 @@ export class Machine {
     return paths[0] ?? ''
   }
 
+  logPathOf(id: string): string {
+    return [...filesOf(this.fs.disk).keys()].find(path => path.endsWith(`/${id}/log.jsonl.zst`)) ?? ''
+  }
+
   log(): Buffer {
     return filesOf(this.fs.disk).get(this.logPath()) ?? Buffer.alloc(0)
   }
@@ -92,9 +101,10 @@ export class Machine {
   }
 
   /** The machine as it is after a crash; `disk` is all that is left. */
-  after(state: CrashState): Machine {
+  after(state: CrashState, options: Pick<MachineOptions, 'wrap' | 'keepsTrace'> = {}): Machine {
     const boot = state.kind === 'killed' ? this.boot : this.boot + 1
-    const machine = new Machine({ disk: state.disk, expectations: this.ledger.asOf(state.step), boot })
+    const expectations = this.ledger.asOf(state.step)
+    const machine = new Machine({ disk: state.disk, expectations, boot, ...options })
     machine.#nextPid = this.#nextPid
     return machine
   }

@@ -1,10 +1,16 @@
 import { flipBits, sweepBytes } from './byte-sweep.ts'
 import { enumerate } from './enumerate.ts'
 import type { Scenario } from './enumerate.ts'
+import { killAtPoints, killWhileAppending, killWhileMending } from './failpoints.ts'
 import { injectFaults } from './faults.ts'
 import { loopScenario } from './loop.ts'
+import type { MediumName } from './media.ts'
+import { cutOffRepairs } from './repairing.ts'
 import type { Row } from './report.ts'
+import { letCompete } from './rivals.ts'
 import { jsonlScenarios } from './scenarios.ts'
+import { soak } from './soak.ts'
+import { failPower } from './sqlite-power.ts'
 
 export interface PartOptions {
   readonly seed: string
@@ -24,7 +30,7 @@ function scenarioPart(scenario: Scenario): Part {
     run: ({ seed, scale }) =>
       enumerate(
         scenario,
-        scale === 'full' ? { seed, limit: 200, again: 200 } : { seed, limit: 25, again: 10 },
+        scale === 'full' ? { seed, limit: 200, again: 120 } : { seed, limit: 20, again: 8 },
       ),
   }
 }
@@ -32,16 +38,88 @@ function scenarioPart(scenario: Scenario): Part {
 /** What is tried in memory, where every moment and every outcome of a power failure can be had. */
 export const modelParts: readonly Part[] = [
   ...[...jsonlScenarios, loopScenario()].map(scenarioPart),
+  { name: 'repairs', run: ({ seed, scale }) => cutOffRepairs({ seed, limit: scale === 'full' ? 150 : 20 }) },
   {
     name: 'bytes of a short write',
-    run: ({ seed, scale }) => sweepBytes(0, { seed, stride: scale === 'full' ? 1 : 17 }),
+    run: ({ seed, scale }) => sweepBytes(0, { seed, stride: scale === 'full' ? 1 : 29 }),
   },
   {
     name: 'bytes of a long write',
-    run: ({ seed, scale }) => sweepBytes(6000, { seed, stride: scale === 'full' ? 1 : 17 }),
+    run: ({ seed, scale }) => sweepBytes(6000, { seed, stride: scale === 'full' ? 1 : 29 }),
   },
   { name: 'bits', run: ({ seed, scale }) => flipBits({ seed, stride: scale === 'full' ? 2 : 101 }) },
   { name: 'faults', run: ({ seed, scale }) => injectFaults({ seed, places: scale === 'full' ? 8 : 1 }) },
+  {
+    name: 'database power',
+    run: ({ seed, scale }) => failPower({ seed, states: scale === 'full' ? 250 : 50 }),
+  },
 ]
 
-export const allParts: readonly Part[] = modelParts
+/** Deaths of real programs, on real files. */
+export const processParts: readonly Part[] = [
+  ...(['jsonl', 'sqlite'] as const).flatMap(partsOf),
+  {
+    name: 'mending points',
+    run: ({ scale }) =>
+      killWhileMending(
+        Array.from({ length: scale === 'full' ? 24 : 2 }, (_, at) =>
+          scale === 'full' ? at + 1 : 7 * at + 9,
+        ),
+      ),
+  },
+]
+
+function partsOf(medium: MediumName): readonly Part[] {
+  return [
+    {
+      name: `points of ${medium}`,
+      run: ({ scale }) => killAtPoints({ medium, choose: scale === 'full' ? withoutWire : fewOf }),
+    },
+    {
+      name: `appends of ${medium}`,
+      run: ({ seed, scale }) =>
+        killWhileAppending(
+          scale === 'full'
+            ? { medium, seed, sessions: 20, lives: 10 }
+            : { medium, seed, sessions: 2, lives: 2 },
+        ),
+    },
+    { name: `rivals of ${medium}`, run: () => letCompete(medium) },
+  ]
+}
+
+/** A chunk of the wire is followed by its event at once, which is a point too. */
+function withoutWire(points: readonly string[]): readonly string[] {
+  return points.filter(point => !point.startsWith('chunk of the wire'))
+}
+
+const fewPoints = [
+  'claim 1',
+  'dispatch 1',
+  'assistant/chunk 4',
+  'assistant/message 1',
+  'effect 1',
+  'turn/end 1',
+  'idle 2',
+]
+
+function fewOf(points: readonly string[]): readonly string[] {
+  return points.filter(point => fewPoints.includes(point))
+}
+
+function soakPart(nth: number): Part {
+  return {
+    name: `soak ${nth}`,
+    run: ({ seed, scale }) =>
+      soak(
+        scale === 'full'
+          ? { seed: `${seed}-${nth}`, operations: 5500, crashes: 220 }
+          : { seed: `${seed}-${nth}`, operations: 300, crashes: 12 },
+      ),
+  }
+}
+
+export const soakParts: readonly Part[] = [1, 2, 3].map(soakPart)
+
+// The longest come first, so that no core waits for the last one.
+export const allParts: readonly Part[] = [...processParts, ...soakParts, ...modelParts]

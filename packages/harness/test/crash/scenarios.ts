@@ -1,3 +1,4 @@
+import { dirname } from 'node:path'
 import { MessageId, SessionId } from '@dsh/protocol'
 import type { SessionHeader } from '@dsh/protocol'
 import { append } from '../../src/testing/contracts/store-program.ts'
@@ -6,6 +7,7 @@ import { turnOf } from '../../src/testing/contracts/store-samples.ts'
 import { answerFact, callFact, headerFact, userFact } from '../../src/testing/index.ts'
 import type { Draft } from '../../src/testing/index.ts'
 import type { Session } from '../../src/core/session/index.ts'
+import { repackLog } from '../../src/plugins/store-jsonl/repack.ts'
 import type { Scenario } from './enumerate.ts'
 import { root } from './machine.ts'
 
@@ -206,6 +208,39 @@ const several: Scenario = {
   },
 }
 
+const repack: Scenario = {
+  name: 'packing a cold log',
+  async run(machine) {
+    const program = await machine.start()
+    const session = create(program)
+    for (let turn = 1; turn <= 12; turn += 1) await store(program, session, ...turnOf(`turn ${turn}`, turn))
+    await program.stop()
+    machine.beginTrace()
+    await repackLog(machine.newProcess(), dirname(machine.logPath()))
+    const next = await machine.start()
+    await store(next, await resume(next), ...turnOf('packed', 13))
+    await next.stop()
+  },
+}
+
+const remove: Scenario = {
+  name: 'removing a session',
+  async run(machine) {
+    const first = await machine.start()
+    for (const id of ['s1', 'kept']) {
+      const session = create(first, id)
+      await session.artifacts.put(Buffer.from(`picture of ${id}`), 'image/png')
+      await store(first, session, ...turnOf('x'.repeat(70_000)))
+    }
+    await first.stop()
+    machine.beginTrace()
+    const next = await machine.start()
+    await next.ctx.sessionPersistence.remove(SessionId('s1'))
+    await store(next, create(next), ...turnOf('anew'))
+    await next.stop()
+  },
+}
+
 export const jsonlScenarios: readonly Scenario[] = [
   materialise,
   batches,
@@ -220,4 +255,6 @@ export const jsonlScenarios: readonly Scenario[] = [
   sweep,
   reload,
   several,
+  repack,
+  remove,
 ]

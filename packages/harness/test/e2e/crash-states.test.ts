@@ -6,6 +6,7 @@ import { enumerate } from '../crash/enumerate.ts'
 import { loopScenario } from '../crash/loop.ts'
 import { modelParts } from '../crash/parts.ts'
 import { jsonlScenarios } from '../crash/scenarios.ts'
+import { failPower } from '../crash/sqlite-power.ts'
 
 // `npm run test:crash` tries a hundred times as many states.
 const seed = process.env['DSH_CRASH_SEED'] ?? '1'
@@ -52,4 +53,10 @@ test('the gate tells of requests that the log cannot account for where they wait
 test('the gate tells of tools that ran unknown to the log where their bodies wait for no barrier', async () => {
   const row = await enumerate(loopScenario('tools/execute'), { seed, limit: 60, again: 0 })
   assert.match(row.failures.join('\n'), /\[witnessed\] s1: call c\d has run, and the log does not say so/)
+})
+
+test('the gate tells what is lost where a disk forgets what a database has synced', async () => {
+  const row = await failPower({ seed, states: 30, lie: 20_000 })
+  assert.ok(row.lost > 20, `${row.lost} lost`)
+  assert.match(row.failures.join('\n'), /\[acknowledged\] s1: \d+ of \d+ acknowledged events are there/)
 })

@@ -22,6 +22,11 @@ export interface TraceStep {
   readonly inode?: number
 }
 
+export interface ModelOptions {
+  /** False forgets what was done, for long runs that only look at the present. Default true. */
+  readonly keepsTrace?: boolean
+}
+
 /**
  * A file system in memory that knows what a power failure would leave of it. It behaves as Linux does, without rights,
  * and answers in one job each, so that a run takes the same course each time.
@@ -33,9 +38,11 @@ export class ModelFileSystem implements FileSystem {
   readonly start: Disk
   readonly #inodes: Map<number, Inode>
   #nextInode: number
+  readonly #keepsTrace: boolean
   #tick = 0
 
-  constructor(disk: Disk = emptyDisk) {
+  constructor(disk: Disk = emptyDisk, { keepsTrace = true }: ModelOptions = {}) {
+    this.#keepsTrace = keepsTrace
     this.start = disk
     this.#inodes = new Map(disk)
     this.#nextInode = Math.max(...disk.keys()) + 1
@@ -43,7 +50,7 @@ export class ModelFileSystem implements FileSystem {
   }
 
   get disk(): Disk {
-    return this.trace.at(-1)?.disk ?? this.start
+    return this.#keepsTrace ? (this.trace.at(-1)?.disk ?? this.start) : new Map(this.#inodes)
   }
 
   async open(path: string, use: 'read' | 'append' | 'create'): Promise<OpenFile> {
@@ -177,6 +184,7 @@ export class ModelFileSystem implements FileSystem {
   }
 
   #note(call: string, path: string, inode?: number): void {
+    if (!this.#keepsTrace) return
     const disk: Disk = new Map(this.#inodes)
     this.trace.push(inode === undefined ? { call, path, disk } : { call, path, disk, inode })
   }
