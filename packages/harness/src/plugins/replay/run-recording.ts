@@ -156,6 +156,7 @@ class Run {
     )
     ctx.on('approval/request', async () => ({ outcome: 'allowed-once' }), prepend)
     ctx.on('agent/request-error', (_error, next) => this.#afterFailure(next), prepend)
+    ctx.on('agent/turn-stopping', ({ agent }) => this.#keepGoing(agent))
     ctx.on('agent/error', ({ error }) => void (this.#failure ??= error))
     ctx.on('session/event', ({ id }, event) => {
       if (id === agentOf(ctx).id && event.type === 'tool/result') this.#afterResult(agentOf(ctx))
@@ -189,6 +190,13 @@ class Run {
     const permissions = this.#options.ctx.get('permissions')
     if (mode !== undefined) permissions?.setMode(session, mode)
     if (policy !== undefined) permissions?.setPolicy(session, policy)
+  }
+
+  /** A plugin that is not here may have kept the turn going by what it said. */
+  #keepGoing(agent: Agent): void {
+    const next = this.#next
+    if (next === undefined || next.turn !== this.#current?.turn || agent.inbox.nextStep.length > 0) return
+    this.#feed(agent, next.entered.slice(0, 1), 'running')
   }
 
   /** Only the last one wakes, so that all of them enter together. */
@@ -252,8 +260,8 @@ class Run {
     const result = results[index]
     if (result === undefined) throw this.#stop(agent)
     this.#served.add(index)
-    const concludes = end === 'concluded' && index === results.length - 1
-    return { ...this.#here(result), concludes }
+    // Which of them it was is not in the log; a failure ends no turn.
+    return { ...this.#here(result), concludes: end === 'concluded' }
   }
 
   #afterResult(agent: Agent): void {
