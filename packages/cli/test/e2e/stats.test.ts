@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { reply } from '@dsh/harness/testing'
@@ -19,7 +19,13 @@ test('a run has a title from its prompt, and its counts are there without its lo
     [one['id'], one['title'], one['turns'], one['steps']],
     [id, 'Fix the login test, and', 1, 1],
   )
-  assert.equal(readdirSync(join(home, 'cache/projections')).length, 1)
+  const folder = join(home, 'cache/projections')
+  const [file = '', ...others] = readdirSync(folder)
+  assert.deepEqual(others, [])
+  assert.deepEqual(
+    [folder, join(folder, file)].map(path => statSync(path).mode & 0o777),
+    [0o700, 0o600],
+  )
 })
 
 test('all sessions are counted together, one that cannot be read is named, and what is removed is forgotten', async t => {

@@ -9,7 +9,7 @@ import type { SessionEvent } from '@dsh/protocol'
 import { SessionStore } from '../../core/session/index.ts'
 import type { Session } from '../../core/session/index.ts'
 import { Context } from '../../kernel/index.ts'
-import { say } from '../../testing/index.ts'
+import { callFact, resultFact, say } from '../../testing/index.ts'
 import { storeJsonl } from '../store-jsonl/index.ts'
 import { sessionProjections } from './index.ts'
 import type { ProjectionUnit } from './index.ts'
@@ -86,6 +86,23 @@ test('values stored at any event are brought up to the end of the log', async t 
     assert.deepEqual(await reader.cache.cachedSnapshot(header), expected)
   }
   await reader.ctx.dispose()
+})
+
+test('what tools print is no part of what is stored, however much it is', async t => {
+  const { ctx, cache, recordOf } = await setup(t)
+  const session = ctx.sessions.create(id)
+  for (let turn = 1; turn <= 20; turn++) {
+    session.append('turn/start', { turn })
+    session.append('tool/call', { ...callFact(`${turn}`, { turn }), arguments: '"x"'.repeat(10_000) })
+    session.append('tool/result', resultFact(`${turn}`, 'x'.repeat(200_000), { turn }), {
+      surfaceOp: 'append',
+    })
+    session.append('turn/end', { turn, reason: { kind: 'completed' } })
+  }
+  await cache.write(session)
+  const text = await recordOf()
+  assert.equal(seqOf(text), session.length - 1)
+  assert.ok(text.length < 4096, `${text.length} bytes`)
 })
 
 test('nothing is stored that the log does not have', async t => {
