@@ -86,9 +86,9 @@ test('the loop on the page of the log format prints every event of every frame',
 })
 
 test('so does zstdcat', async t => {
-  if (spawnSync('zstdcat', ['--version']).status !== 0) return t.skip('zstdcat is not installed')
   const { path, events } = await setup(t)
   const [command = '', ...args] = codeIn('sh').trim().split(' ')
+  if (spawnSync(command, ['--version']).status !== 0) return t.skip(`${command} is not installed`)
   const { status, stdout } = spawnSync(command, args, {
     cwd: join(path, '..'),
     encoding: 'utf8',

@@ -21,7 +21,7 @@ export async function mapLog(
   return marks
 }
 
-export function isFrame(mark: Mark): mark is FrameMark {
+function isFrame(mark: Mark): mark is FrameMark {
   return mark.kind === 'frame'
 }
 

@@ -3,7 +3,7 @@ import { nextSeqOf } from './chain.ts'
 import type { Mark } from './chain.ts'
 import type { DamagePiece, FrameMark } from './walk.ts'
 
-export type LogGapCode =
+type LogGapCode =
   /** Bytes that are not what was written. */
   | 'FRAME_DAMAGED'
   | 'FRAME_MISSING'
