@@ -19,11 +19,11 @@ test('a run has a title from its prompt, and its counts are there without its lo
     [one['id'], one['title'], one['turns'], one['steps']],
     [id, 'Fix the login test, and', 1, 1],
   )
-  const folder = join(home, 'cache/projections')
-  const [file = '', ...others] = readdirSync(folder)
+  const kept = join(home, 'cache/projections')
+  const [file = '', ...others] = readdirSync(kept)
   assert.deepEqual(others, [])
   assert.deepEqual(
-    [folder, join(folder, file)].map(path => statSync(path).mode & 0o777),
+    [kept, join(kept, file)].map(path => statSync(path).mode & 0o777),
     [0o700, 0o600],
   )
 })

@@ -1,6 +1,6 @@
 import type { SessionHeader, SessionId } from '@dsh/protocol'
 import type { Session } from '../../core/session/index.ts'
-import { Service } from '../../kernel/index.ts'
+import { KeyedLocks, Service } from '../../kernel/index.ts'
 import type { Context } from '../../kernel/index.ts'
 import { snapshotOf } from './projection.ts'
 import type { AnyUnit, ProjectionSnapshot } from './projection.ts'
@@ -32,6 +32,7 @@ export interface ColdSession {
 export class SessionProjectionCache extends Service {
   private readonly own: Context
   private readonly options: CacheOptions
+  private readonly locks = new KeyedLocks<SessionId>()
 
   constructor(ctx: Context, options: CacheOptions) {
     super(ctx, 'sessionProjectionCache')
@@ -96,8 +97,10 @@ export class SessionProjectionCache extends Service {
     return text === undefined ? undefined : readRows(text, header)
   }
 
-  private async store(rows: StoredRows): Promise<void> {
-    await (await this.options.files()).write(rows.id as SessionId, textOfRows(rows))
+  /** In the order of the calls: what is newer stays. */
+  private store(rows: StoredRows): Promise<void> {
+    const id = rows.id as SessionId
+    return this.locks.run(id, async () => (await this.options.files()).write(id, textOfRows(rows)))
   }
 
   /** Applies what was added. False where the log does not have the event that the states include last. */
