@@ -112,7 +112,6 @@ test('two programs do not rewind one workspace at a time', async t => {
     ctx.rewind.apply(agent.session, prompt, { scope: 'files' }),
     ctx.rewind.apply(agent.session, prompt, { scope: 'files' }),
   ])
-  assert.deepEqual(both.map(({ status }) => status).toSorted(), ['fulfilled', 'rejected'])
-  const [refused] = both.filter(each => each.status === 'rejected')
-  assert.equal((refused?.reason as { code: string }).code, 'REWIND_BUSY')
+  const codes = both.map(each => (each.status === 'rejected' ? (each.reason as { code: string }).code : ''))
+  assert.deepEqual(codes.toSorted(), ['', 'REWIND_BUSY'])
 })

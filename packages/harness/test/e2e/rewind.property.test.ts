@@ -12,16 +12,6 @@ interface Change {
   readonly other: string
 }
 
-interface Step {
-  readonly changes: readonly Change[]
-}
-
-interface Turn {
-  /** Of the user, before the turn begins. */
-  readonly before: readonly Change[]
-  readonly steps: readonly Step[]
-}
-
 const names = ['a', 'b', 'd/a', 'd/b', 'd/e/c', 'x y', 'ü\n"q', 'd', 'log.tmp', 'build/o']
 const path = fc.constantFrom(...names)
 const agentChange: fc.Arbitrary<Change> = fc.record({
@@ -145,6 +135,6 @@ test('going back to any point gives the very files of then, but for what the use
         }
       },
     ),
-    { numRuns: 25, endOnFailure: false },
+    { numRuns: 15, endOnFailure: false },
   )
 })

@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict'
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { reply } from '@dsh/harness/testing'
+import { bench, canTerminal, promptsIn, sessionIn } from './dsh.ts'
+import type { Bench } from './dsh.ts'
+
+/** A session of two turns: the first makes b and changes a, the second takes both away. */
+async function twoTurns({ dsh, provider, work }: Bench) {
+  const shell = (command: string) => reply.toolCall('bash', { command, description: 'Do it' })
+  const { requests } = await provider({
+    script: [shell('echo two > a; echo b > b'), reply.text('ok'), shell('rm a b'), reply.text('ok')],
+    fallback: reply.text('ok'),
+  })
+  writeFileSync(join(work, 'a'), 'one\n')
+  const first = await dsh(['run', '--yes', 'make it'])
+  assert.equal(first.code, 0, first.stderr)
+  await dsh(['run', '--yes', '-c', 'take it away'])
+  return { id: sessionIn(first.stderr), requests }
+}
+
+test('points are listed by what they undo, shown before, taken back and brought again', async t => {
+  const place = bench(t)
+  const { dsh, work } = place
+  const { id, requests } = await twoTurns(place)
+  const list = await dsh(['rewind'])
+  assert.equal(list.code, 0, list.stderr)
+  const rows = list.stdout.trimEnd().split('\n')
+  assert.deepEqual(
+    rows.map(row => row.replace(/#\d+/, '#N').replaceAll(/ {2,}/g, '  ').trim()),
+    [
+      '#N  user  "make it"  2 files  +2 -1',
+      '#N  bash  echo two > a; echo b > b  2 files  +2 -1',
+      '#N  user  "take it away"  2 files  +0 -2',
+      '#N  bash  rm a b  2 files  +0 -2',
+    ],
+  )
+  const second = /#(\d+) +user +"take/.exec(list.stdout)?.[1] ?? ''
+  const shown = await dsh(['rewind', second, '--preview'])
+  assert.match(
+    shown.stdout,
+    /^recreate {2}a {2}\+1 -0\nrecreate {2}b {2}\+1 -0\nthe conversation goes on in a new session, with the events up to \d+\n$/,
+  )
+  assert.ok(!existsSync(join(work, 'a')))
+
+  const unsure = await dsh(['rewind', id, second])
+  assert.equal(unsure.code, 4)
+  assert.match(
+    unsure.stderr,
+    new RegExp(`^error NOT_CONFIRMED: nothing was changed\n {2}.* rewind ${id} ${second} --yes\n$`, 'm'),
+  )
+  assert.ok(!existsSync(join(work, 'a')))
+
+  const done = await dsh(['rewind', id, `#${second}`, '--yes'])
+  assert.equal(done.code, 0, done.stderr)
+  assert.equal(readFileSync(join(work, 'a'), 'utf8'), 'two\n')
+  const child = /^session (\w+)$/m.exec(done.stdout)?.[1] ?? ''
+  await dsh(['run', '-r', child, 'go on'])
+  assert.deepEqual(promptsIn(requests.at(-1)), ['make it', 'go on'])
+
+  const undone = await dsh(['rewind', child, '--undo', '--yes', '--json'])
+  assert.equal(undone.code, 0, undone.stderr)
+  const [preview, result] = undone.stdout
+    .trim()
+    .split('\n')
+    .map(line => JSON.parse(line) as Record<string, unknown>)
+  assert.deepEqual([preview?.['type'], result?.['type'], result?.['session']], ['preview', 'result', id])
+  assert.ok(!existsSync(join(work, 'a')))
+  const verified = await dsh(['session', 'cat', child])
+  assert.match(verified.stdout, /"type":"rewind\/applied"/)
+})
+
+test('a folder that is gone, an event that is not there and a session without points are named', async t => {
+  const place = bench(t)
+  const { dsh, work, root } = place
+  const { id } = await twoTurns(place)
+  const missing = await dsh(['rewind', id, '99999', '--yes'])
+  assert.equal(missing.code, 2)
+  assert.match(missing.stderr, new RegExp(`^error REWIND_BAD_SEQ: session "${id}" has no event 99999\n`, 'm'))
+  const nothing = await dsh(['rewind', id, '--undo'])
+  assert.match(nothing.stderr, /^error REWIND_NOTHING_TO_UNDO: /m)
+  const both = await dsh(['rewind', id, '5', '--files', '--conversation'])
+  assert.deepEqual([both.code, /^error CONFLICTING_OPTIONS: /m.test(both.stderr)], [2, true])
+  renameSync(work, join(root, 'moved'))
+  const gone = await dsh(['rewind', id, '5', '--yes'], { cwd: root })
+  assert.equal(gone.code, 2)
+  assert.match(
+    gone.stderr,
+    new RegExp(`^error SESSION_FOLDER_GONE: the folder "${work}" of session ${id} is not there$`, 'm'),
+  )
+})
+
+test('a session that another program has open is refused, and named', async t => {
+  const place = bench(t)
+  const { dsh, start, work } = place
+  const { id } = await twoTurns(place)
+  await place.provider({ script: [reply.nothing('hold')], fallback: reply.text('ok') })
+  const running = start(['run', '-r', id, 'wait'], { input: null })
+  await running.said(/session \w+ · /)
+  while (!/SESSION_HELD/.test((await dsh(['rewind', id, '5', '--yes'])).stderr))
+    assert.equal(running.child.exitCode, null)
+  const refused = await dsh(['rewind', id, '5', '--yes'])
+  assert.match(
+    refused.stderr,
+    new RegExp(`^error SESSION_HELD: session ${id} is open in process \\d+\n`, 'm'),
+  )
+  assert.ok(!existsSync(join(work, 'a')))
+})
+
+test('a fork has the events up to the one that is named, and goes on', async t => {
+  const place = bench(t)
+  const { dsh } = place
+  const { id, requests } = await twoTurns(place)
+  const list = await dsh(['rewind', id])
+  const call = /#(\d+) +bash +rm/.exec(list.stdout)?.[1] ?? ''
+  const forked = await dsh(['session', 'fork', id, call])
+  assert.equal(forked.code, 0, forked.stderr)
+  const child = forked.stdout.trim()
+  assert.equal((await dsh(['run', '-r', child, 'go on'])).code, 0)
+  assert.deepEqual(promptsIn(requests.at(-1)), ['make it', 'take it away', 'go on'])
+  const wrong = await dsh(['session', 'fork', id, 'x'])
+  assert.deepEqual([wrong.code, /^error UNKNOWN_EVENT: /m.test(wrong.stderr)], [2, true])
+})
+
+test('at a terminal the person is asked', { skip: !canTerminal }, async t => {
+  const place = bench(t)
+  const { dsh, terminal, work } = place
+  await twoTurns(place)
+  const second = /#(\d+) +user +"take/.exec((await dsh(['rewind'])).stdout)?.[1] ?? ''
+  const asked = terminal(['rewind', second, '--files'])
+  await asked.said(/\? take 2 files back {2}y or n: /)
+  asked.child.stdin.write('y\n')
+  assert.equal((await asked.ended).code, 0)
+  assert.equal(readFileSync(join(work, 'a'), 'utf8'), 'two\n')
+})
