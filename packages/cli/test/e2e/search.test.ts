@@ -162,6 +162,15 @@ test('a list shows the newest 20 and says how to see the others', async t => {
     assert.equal((await dsh(['session', 'ls', ...words])).stdout.trimEnd().split('\n').length, count)
 })
 
+test('an archived session is in the list only where it is asked for, with a mark', async t => {
+  const { dsh, home } = bench(t)
+  await store(home, 2)
+  await dsh(['session', 'archive', 's2'])
+  assert.match((await dsh(['session', 'ls'])).stdout, /^s1 .*\n$/)
+  assert.match((await dsh(['session', 'ls', '--archived'])).stdout, /^s2 .*  \[archived\]\ns1 .*\n$/)
+  assert.match((await dsh(['session', 'search', 'task'])).stdout, /s2#0/)
+})
+
 test('who goes on with the newest session is told of a newer one that cannot be read', async t => {
   const { dsh, provider, logs } = bench(t)
   await provider({ fallback: reply.text('ok') })

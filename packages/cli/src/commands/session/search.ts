@@ -12,8 +12,9 @@ import { withReader } from './reader.ts'
 const usualSessions = 10
 const hitsPerSession = 3
 const toldLeft = 5
-/** Reading logs is told of when it takes longer. */
+/** Reading logs is told of when it takes longer, and then again now and then. */
 const quietMs = 1000
+const betweenMs = 10_000
 
 export const search: CommandBody = ({ values, words: [query = ''] }, io) =>
   withReader(io, async ({ ctx }) => {
@@ -62,12 +63,11 @@ function tellLeft({ left }: SessionSearchPage, io: Io): void {
 }
 
 function progressOn(err: Output): (done: number, total: number) => void {
-  const since = performance.now()
-  let isTold = false
+  let tellAt = performance.now() + quietMs
   return (done, total) => {
-    if (isTold || performance.now() - since < quietMs) return
-    isTold = true
-    err.line(`reading ${total - done} more sessions, once`)
+    if (performance.now() < tellAt || done === total) return
+    tellAt = performance.now() + betweenMs
+    err.line(`reading ${total - done} of ${total} sessions, once; what was read is kept`)
     void err.flush()
   }
 }

@@ -169,6 +169,8 @@ test('a list shows the latest title, the model, turns, the last prompt, and who 
   assert.deepEqual([hidden.rows, hidden.total], [[], 0])
   await grow('s', [lately('session/archived', { archived: false })])
   assert.equal((await query.overview()).total, 1)
+  await grow('s', [lately('session/archived', { archived: true }), ['turn/start', { turn: 3 }]])
+  assert.equal((await query.overview()).total, 1)
 })
 
 test('a first list reads the beginnings of what it shows, and says what it did not read to the end', async t => {

@@ -18,6 +18,8 @@ export function summaryAfter(summary: SessionSummary, event: SessionEvent): Sess
     case 'turn/start':
       // Work on a session brings it back into lists.
       return { ...summary, turns: summary.turns + 1, archived: false }
+    case 'session/archived':
+      return { ...summary, archived: event.data.archived }
     case 'user/message':
       return event.surfaceOp === 'append' ? withPrompt(summary, event) : summary
     case 'request/header': {
@@ -25,7 +27,7 @@ export function summaryAfter(summary: SessionSummary, event: SessionEvent): Sess
       return { ...summary, model: `${provider}/${model}` }
     }
     default:
-      return withLifecycle(summary, event)
+      return withTitle(summary, event)
   }
 }
 
@@ -43,7 +45,7 @@ export const summaryFold: FoldDefinition<SessionSummary> = {
   apply: summaryAfter,
 }
 
-/** The title that an event gives, where it is a 'session/title'. */
+/** The title that an event gives, where it is a 'session/title', whose plugin need not be there. */
 export function titleIn(event: SessionEvent): string | undefined {
   const { type, data } = event as { readonly type: string; readonly data: unknown }
   if (type !== 'session/title' || !isFields(data) || typeof data['title'] !== 'string') return undefined
@@ -68,13 +70,9 @@ function withPrompt(summary: SessionSummary, event: SessionEvent<'user/message'>
   return { ...summary, lastPromptAt, firstPrompt, title }
 }
 
-/** Types of plugins that need not be there: known by name and form. */
-function withLifecycle(summary: SessionSummary, event: SessionEvent): SessionSummary {
+function withTitle(summary: SessionSummary, event: SessionEvent): SessionSummary {
   const title = titleIn(event)
-  if (title !== undefined) return { ...summary, title, isTitled: !isFallback(event) }
-  const { type, data } = event as { readonly type: string; readonly data: unknown }
-  if (type !== 'session/archived' || !isFields(data) || typeof data['archived'] !== 'boolean') return summary
-  return { ...summary, archived: data['archived'] }
+  return title === undefined ? summary : { ...summary, title, isTitled: !isFallback(event) }
 }
 
 /** A title that was made of the first prompt, for want of another. */
