@@ -116,6 +116,7 @@ test('a row that is not right is refused with the reason', () => {
     unpackRow({ ...row, data: { ...row.data, ...change } } as ChunkRow)
   assert.equal(unpackRow({ ...row, seq0: 'x' } as never), 'the row of chunks has no place')
   assert.equal(unpackRow({ ...row, data: null } as never), 'the row of chunks has no place')
+  assert.equal(broken({ later: 1 }), 'the row of chunks has a member "later" that this version does not know')
   assert.equal(broken({ dt: [40] }), 'the row of chunks has not one time for each text')
   assert.equal(broken({ texts: 'abc' }), 'the row of chunks has not one time for each text')
   assert.equal(broken({ dt: [40, 0.5] }), 'the row of chunks has a bad member')

@@ -83,6 +83,10 @@ export function unpackRow(row: ChunkRow): ChunkEvent[] | string {
   const { type, seq0, time0, data } = row
   if (!Number.isSafeInteger(seq0) || !Number.isSafeInteger(time0) || !isFields(data))
     return 'the row of chunks has no place'
+  const strange =
+    Object.keys(row).find(key => !rowKeys.has(key)) ?? Object.keys(data).find(key => !dataKeysOfRow.has(key))
+  if (strange !== undefined)
+    return `the row of chunks has a member "${strange}" that this version does not know`
   const { turn, step, index, dt } = data
   const texts: unknown = type === 'tool-call-chunks' ? data['args'] : data['texts']
   if (!Array.isArray(texts) || !Array.isArray(dt) || dt.length !== texts.length - 1)
@@ -98,6 +102,18 @@ export function unpackRow(row: ChunkRow): ChunkEvent[] | string {
   }
   return events
 }
+
+const rowKeys: ReadonlySet<string> = new Set(['type', 'seq0', 'time0', 'data'])
+const dataKeysOfRow: ReadonlySet<string> = new Set([
+  'turn',
+  'step',
+  'index',
+  'dt',
+  'texts',
+  'id',
+  'name',
+  'args',
+])
 
 function toDelta({ type, data }: ChunkRow, index: number, text: string): Delta {
   if (type !== 'tool-call-chunks')

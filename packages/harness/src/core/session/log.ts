@@ -314,7 +314,9 @@ function readIntentOp(type: string, given: unknown): SurfaceOp {
 
 function refusalOf(id: SessionId, unknown: UnknownEvent | undefined): string | undefined {
   if (unknown === undefined) return undefined
-  const { type, seq } = unknown
+  const { type, seq, member } = unknown
+  if (member !== undefined)
+    return `session "${id}": event ${seq} ("${type}") has a member "${member}" that this version of dsh does not know; update it and open the session again`
   return `session "${id}" has events of type "${type}" (first: ${seq}), which no loaded plugin declares; load it and open the session again`
 }
 

@@ -16,10 +16,11 @@ export interface FlaggedEvent {
   readonly reason: string
 }
 
-/** An event that may not be skipped, of a type that nobody here knows. */
+/** An event that may not be skipped and that nobody here knows: its type, or that member of it. */
 export interface UnknownEvent {
   readonly seq: number
   readonly type: string
+  readonly member?: string
 }
 
 export interface Seed {
@@ -51,7 +52,7 @@ export function readSeed(events: readonly SessionEvent[], { types, copy }: SeedO
     const event = readEnvelope(given, seq, copy)
     const flag = checkData(event, types)
     if (flag !== undefined) flagged.push(flag)
-    if (event.ignorable !== true && !types.has(event.type)) unknown ??= { seq, type: event.type }
+    unknown ??= whatIsUnknown(event, types)
     surface.append(event)
     if (isPlainChunk(event, seq)) entries.pushChunk(event)
     else entries.push(event)
@@ -84,6 +85,20 @@ export function problemOfEvent(given: SessionEvent, seq: number, types: EventTyp
   }
 }
 
+/** A later version may have written the event: then what is new in it is kept and nothing may be added to the log. */
+function whatIsUnknown(event: SessionEvent, types: EventTypes): UnknownEvent | undefined {
+  const { seq, type, ignorable } = event
+  if (ignorable === true) return undefined
+  if (!types.has(type)) return { seq, type }
+  const member = unknownMember(event)
+  return member === undefined ? undefined : { seq, type, member }
+}
+
+function unknownMember(event: object): string | undefined {
+  for (const key in event) if (!isEnvelopeKey(key)) return key
+  return undefined
+}
+
 function isEnvelopeKey(key: string): boolean {
   switch (key) {
     case 'type':
@@ -108,13 +123,13 @@ function readEnvelope(given: unknown, seq: number, copy: boolean): SessionEvent 
     throw invalid(seq, messageOf(cause), cause)
   }
   if (!isFields(event)) throw invalid(seq, 'it is no record')
-  const problem = problemOfEnvelope(event, seq)
+  const member = copy ? unknownMember(event) : undefined
+  const problem = member === undefined ? problemOfEnvelope(event, seq) : `it has an unknown key "${member}"`
   if (problem !== undefined) throw invalid(seq, problem)
   return event as unknown as SessionEvent
 }
 
 function problemOfEnvelope(event: Fields, seq: number): string | undefined {
-  for (const key in event) if (!isEnvelopeKey(key)) return `it has an unknown key "${key}"`
   const { type, time, data, ignorable } = event
   if (typeof type !== 'string') return 'its type is no string'
   if (event['seq'] !== seq) return `its seq is ${String(event['seq'])}`
