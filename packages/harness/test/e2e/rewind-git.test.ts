@@ -6,6 +6,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
+import { text, toolCall } from '@dsh/harness/plugins/llm-scripted'
+import { say } from '@dsh/harness/testing'
+import { defineTool } from '@dsh/harness/tools'
 import { openPlace, pointsOf, seqOf, treeOf } from './rewind-place.ts'
 
 const own = {
@@ -221,6 +224,52 @@ for (const [what, script, reason] of cases)
     assert.deepEqual(child.messages, agent.session.messages.slice(0, child.messages.length))
     assert.ok(child.messages.length > 0)
   })
+
+test('a request is out before a point is begun, and a call that only reads waits for none', async t => {
+  const env = { PATH: await pathWith(t, 'exec /bin/sleep 60') }
+  const { ctx, adapter, agent, at, home, notices } = await openPlace(t, { env, maxMs: 500 })
+  const seen: unknown[] = []
+  ctx.tools.register(
+    defineTool({
+      name: 'look',
+      description: 'looks',
+      parameters: {},
+      isConcurrencySafe: () => true,
+      execute: () => {
+        seen.push(['look', notices.length])
+        return 'seen'
+      },
+    }),
+  )
+  ctx.tools.register(
+    defineTool({
+      name: 'change',
+      description: 'changes',
+      parameters: {},
+      execute: async () => {
+        seen.push(['change', notices.length])
+        await writeFile(at('a'), '1')
+        return 'done'
+      },
+    }),
+  )
+  adapter.push(
+    () => {
+      seen.push(['request', existsSync(join(home, 'restore'))])
+      return toolCall('look', {})
+    },
+    toolCall('change', {}),
+    text('done'),
+  )
+  agent.followup(say('go'))
+  await agent.whenIdle()
+  // The notice comes when the point has been given up: only what waited for it knows it.
+  assert.deepEqual(seen, [
+    ['request', false],
+    ['look', 0],
+    ['change', 1],
+  ])
+})
 
 test('a workspace that is too large, or a home that takes nothing, has no points and one notice', async t => {
   const large = await openPlace(t, { maxFiles: 2 })

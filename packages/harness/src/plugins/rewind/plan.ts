@@ -82,7 +82,7 @@ function stepOf(path: RawPath, from: TreeFile | undefined, to: TreeFile | undefi
   return to === undefined ? { path, action: 'delete', from } : { path, action: 'restore', from, to }
 }
 
-export function isSameFile(a: TreeFile | undefined, b: TreeFile | undefined): boolean {
+function isSameFile(a: TreeFile | undefined, b: TreeFile | undefined): boolean {
   if (a === undefined || b === undefined) return a === b
   return a.oid === b.oid && a.kind === b.kind && a.mode === b.mode
 }

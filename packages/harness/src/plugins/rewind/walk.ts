@@ -168,7 +168,7 @@ class Walker {
 }
 
 /** Whatever the case: git refuses such names in its trees. */
-export function isGitName(name: string): boolean {
+function isGitName(name: string): boolean {
   return name.length === 4 && name.toLowerCase() === '.git'
 }
 
