@@ -17,10 +17,10 @@ import { exitCodeOf } from '../run/outcome.ts'
 import { newSessionId } from '../run/session-id.ts'
 import { Stop } from '../run/signals.ts'
 import { Watch } from '../run/watch.ts'
-import { findSession } from '../sessions.ts'
 import { inert, unbroken } from '../text.ts'
 import { seqOf } from '../time/places.ts'
 import { replayJson, replayLines } from '../time/replay-text.ts'
+import { viewSession } from '../time/view.ts'
 import { copyWorkspace } from '../time/workspace-copy.ts'
 import type { Arguments, CommandBody } from '../command.ts'
 import type { Io } from '../io.ts'
@@ -81,8 +81,8 @@ async function replayIn(ctx: Context, word: string, job: Job): Promise<number> {
   const { options, stop, io } = job
   const { model, from, tools, json } = options
   const { provider, model: name } = chooseModel({ asked: model, env: io.env, providers: providerCatalog })
-  const { id } = await findSession(ctx.sessionPersistence, word)
-  const source = await ctx.sessionPersistence.view(id)
+  const source = await viewSession(ctx.sessionPersistence, word, io)
+  const { id } = source
   const seq = from === undefined ? undefined : seqOf(from, source, `dsh replay ${id} --model ${model} --from`)
   const plan = planReplay(source, seq)
   const sessionId = newSessionId()

@@ -164,6 +164,34 @@ test('at shows the place, the context, what is derived and the files of any even
   assert.match(first, /^files {8}unknown: no restore point is as old as event #N\n$/m)
 })
 
+test('a session that is being written, or is damaged, is looked at all the same', async t => {
+  const { dsh, start, server, id, logs } = await recorded(t)
+  const gate = Promise.withResolvers<void>()
+  server.push(reply.text('late').gate(gate.promise))
+  const running = start(['run', '-r', id, 'And again?'])
+  await server.received(5)
+  const open = await dsh(['session', 'request', id, '3.1'])
+  assert.equal(open.code, 0)
+  assert.match(
+    open.stdout,
+    /^request 5 · turn 3, step 1 · before event #\d+ · deepseek\/deepseek-v4-pro · running\n/,
+  )
+  assert.match(open.stderr, /^the session is read-only: it is open in another program: process \d+/)
+  const body = await dsh(['session', 'request', id, '5', '--raw'])
+  assert.equal(body.stdout, `${server.requests[4]?.text}\n`)
+  gate.resolve()
+  assert.equal((await running.ended).code, 0)
+
+  const [log = ''] = logs()
+  const bytes = readFileSync(log)
+  const place = Math.floor(bytes.length * 0.7)
+  bytes.writeUInt8(bytes.readUInt8(place) ^ 1, place)
+  writeFileSync(log, bytes)
+  const damaged = await dsh(['session', 'request', id, '1.1'])
+  assert.equal(damaged.code, 0, damaged.stderr)
+  assert.match(damaged.stderr, /^the session is read-only: the log is damaged behind what is shown: /)
+})
+
 test('places that are none are refused with those there are', async t => {
   const { dsh, id, events } = await recorded(t)
   const cases: [string[], RegExp][] = [

@@ -3,28 +3,27 @@ import type { Context } from '@dsh/harness/kernel'
 import { momentAt } from '@dsh/harness/plugins/time-travel'
 import type { Session } from '@dsh/harness/session'
 import { CliError, quoted, usageError } from '../../errors.ts'
-import { findSession } from '../../sessions.ts'
 import { inert, oneLine } from '../../text.ts'
 import { filesThen } from '../../time/files-then.ts'
 import { momentLines } from '../../time/moment-text.ts'
 import type { ShownMoment } from '../../time/moment-text.ts'
 import { compareMoments, momentsLines } from '../../time/moments-text.ts'
 import { seqOf } from '../../time/places.ts'
+import { viewSession } from '../../time/view.ts'
 import type { CommandBody } from '../../command.ts'
 import { withReader } from './reader.ts'
 
 export const at: CommandBody = ({ words: [word = '', event = ''], values }, io) =>
   withReader(io, async ({ sessions, ctx }) => {
-    const { id } = await findSession(sessions, word)
+    const session = await viewSession(sessions, word, io)
     const { diff, file, json } = values
-    const command = `dsh session at ${id}`
+    const command = `dsh session at ${session.id}`
     if (diff !== undefined && file !== undefined)
       throw usageError(
         'OPTION_CONFLICT',
         '--file prints one moment, --diff compares two',
         `${command} ${event} --file ${quoted(String(file))}`,
       )
-    const session = await sessions.view(id)
     const seq = seqOf(event, session, command)
     if (typeof file === 'string') {
       const text = await contentOf(file, { ctx, session, seq, command })

@@ -9,17 +9,18 @@ import {
 import type { LoggedRequest } from '@dsh/harness/plugins/time-travel'
 import type { Session } from '@dsh/harness/session'
 import { CliError, usageError } from '../../errors.ts'
-import { findSession } from '../../sessions.ts'
 import { requestOf } from '../../time/places.ts'
 import { comparisonLines, requestLines } from '../../time/request-text.ts'
 import type { ShownRequest } from '../../time/request-text.ts'
+import { viewSession } from '../../time/view.ts'
 import { wireBody } from '../../time/wire-body.ts'
 import type { CommandBody } from '../../command.ts'
 import { withReader } from './reader.ts'
 
 export const request: CommandBody = ({ words: [word = '', step = ''], values }, io) =>
   withReader(io, async ({ sessions }) => {
-    const { id } = await findSession(sessions, word)
+    const session = await viewSession(sessions, word, io)
+    const { id } = session
     const { diff, json, raw } = values
     if (json === true && raw === true)
       throw usageError(
@@ -33,7 +34,6 @@ export const request: CommandBody = ({ words: [word = '', step = ''], values }, 
         '--raw shows one request, --diff two',
         `dsh session request ${id} ${step} --diff ${String(diff)}`,
       )
-    const session = await sessions.view(id)
     const requests = requestsOf(session)
     const place = { session, requests, command: `dsh session request ${id}` }
     const shown = show(requestOf(step, place), session)

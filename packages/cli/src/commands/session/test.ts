@@ -15,9 +15,9 @@ import { compositionFiles } from '../../composition.ts'
 import { CliError, exitCode, quoted, usageError } from '../../errors.ts'
 import { errorLines, reportOf } from '../../report-error.ts'
 import { Stop } from '../../run/signals.ts'
-import { findSession } from '../../sessions.ts'
 import { unbroken } from '../../text.ts'
 import { count } from '../../time/moment-text.ts'
+import { viewSession } from '../../time/view.ts'
 import type { CommandBody } from '../../command.ts'
 import type { Io } from '../../io.ts'
 import { withReader } from './reader.ts'
@@ -49,9 +49,10 @@ async function record([word, file, ...more]: readonly string[], io: Io): Promise
       usage,
     )
   return await withReader(io, async ({ sessions }) => {
-    const { id } = await findSession(sessions, word)
+    const session = await viewSession(sessions, word, io)
+    const { id } = session
     const redaction = new Redaction({ secrets: secretsOf(io) })
-    const recording = recordSession(await sessions.view(id), { home: homedir(), redaction })
+    const recording = recordSession(session, { home: homedir(), redaction })
     const target = file ?? `${id}.recording.jsonl`
     // 'wx' never replaces what somebody has there.
     await writeFile(resolve(io.cwd, target), writeRecording(recording), { flag: 'wx' }).catch(

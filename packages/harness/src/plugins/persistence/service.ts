@@ -27,16 +27,19 @@ import { viewOf } from './restore.ts'
 import { readSteadily } from './steady-read.ts'
 import type { Timers } from './write-behind.ts'
 
-const viewText = 'it was opened to be looked at'
+/** Why nothing can be appended to a view of a session that nothing is wrong with. */
+export const viewText = 'it was opened to be looked at'
 
 /** `ctx.sessionPersistence`: what is live is read from its session, all else from the medium. */
 export class Persistence extends Service implements SessionPersistence {
+  private readonly own: Context
   private readonly coordinator: Coordinator
   private readonly timers: Timers
   readonly supportsRawArtifacts: boolean
 
   constructor(ctx: Context, coordinator: Coordinator, timers: Timers) {
     super(ctx, 'sessionPersistence')
+    this.own = ctx
     this.coordinator = coordinator
     this.timers = timers
     this.supportsRawArtifacts = coordinator.medium.readRaw !== undefined
@@ -127,8 +130,14 @@ export class Persistence extends Service implements SessionPersistence {
     return Promise.reject(new PersistenceError('NOT_SUPPORTED', `${medium.name} keeps no files`))
   }
 
-  remove(id: SessionId): Promise<boolean> {
-    return this.coordinator.remove(id)
+  async remove(id: SessionId): Promise<boolean> {
+    const isRemoved = await this.coordinator.remove(id)
+    // What is kept beside a log is derived from it: that it could not be removed is no failure of the removal.
+    if (isRemoved)
+      await this.own
+        .parallel('persistence/removed', id)
+        .catch((error: unknown) => this.own.fiber.report(error, 'persistence/removed'))
+    return isRemoved
   }
 
   async verify(id: SessionId, signal?: AbortSignal): Promise<MediumReport> {

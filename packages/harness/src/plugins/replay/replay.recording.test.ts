@@ -9,6 +9,7 @@ import { createUserMessage } from '../../core/llm/index.ts'
 import { interruptedTurnClosers, Session } from '../../core/session/index.ts'
 import { defineTool } from '../../core/tools/index.ts'
 import { createHarness, say } from '../../testing/index.ts'
+import { approval } from '../approval/index.ts'
 import { fail, ScriptedAdapter, text, toolCall, toolCalls } from '../llm-scripted/index.ts'
 import type { ScriptEntry } from '../llm-scripted/index.ts'
 import { retry } from '../retry/index.ts'
@@ -306,6 +307,36 @@ test('a history that was shortened is shortened again, between turns and between
     [[], [], ['tool/result 2+1', 'user/message 0+2'], [], ['user/message 0+3']],
   )
   assert.equal((await again(t, recording)).difference, undefined)
+})
+
+test('what a person allowed or refused is an input, and nobody is asked again', async t => {
+  const { ctx, adapter, agent, turn } = await setup(t)
+  await ctx.plugin(approval, {})
+  const bash = (execute: () => string) =>
+    defineTool({ name: 'bash', description: 'Runs.', parameters: {}, execute })
+  ctx.tools.register(bash(() => 'ran'))
+  const replies = ['allowed-once', 'rejected'] as const
+  let asked = 0
+  ctx.on('approval/request', async () => ({
+    outcome: replies[asked++] ?? 'unavailable',
+    reason: 'not that one',
+  }))
+  adapter.push(toolCall('bash', {}), toolCall('bash', {}), text('one'), toolCall('bash', {}), text('two'))
+  await turn('one')
+  ctx.permissions.setMode(agent.session, 'read-only')
+  await turn('two')
+  const recording = recordSession(agent.session)
+  assert.deepEqual(
+    [asked, recording.requests.map(({ permission }) => permission?.mode)],
+    [2, [undefined, undefined, undefined, 'read-only', 'read-only']],
+  )
+  const other = await setup(t)
+  await other.ctx.plugin(approval, {})
+  other.ctx.tools.register(bash(() => assert.fail('it ran')))
+  other.ctx.on('approval/request', () => assert.fail('a person was asked'))
+  const report = await runRecording(recording, { ctx: other.ctx, workspace: cwd })
+  assert.equal(report.difference, undefined)
+  assert.equal(report.made.length, 5)
 })
 
 test('of a session whose plugin is gone everything is recorded that its model saw', async t => {
