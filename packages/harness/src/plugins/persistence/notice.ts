@@ -1,5 +1,5 @@
 import type { SessionId } from '@dsh/protocol'
-import type { Emit } from '../../kernel/index.ts'
+import type { Emit, Parallel } from '../../kernel/index.ts'
 
 /** Something about what is stored that a person should know. */
 export interface PersistenceNotice {
@@ -22,5 +22,7 @@ export type NoticeCode =
 declare module '../../kernel/index.ts' {
   interface Events {
     'persistence/notice': Emit<[notice: PersistenceNotice]>
+    /** A stored session is gone for good; whoever keeps something of it beside its log lets go of it now. */
+    'persistence/removed': Parallel<[id: SessionId]>
   }
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { SessionId } from '@dsh/protocol'
 import { MemoryStore } from '../../testing/index.ts'
+import { messageOf } from '../../kernel/index.ts'
 import { append, startProgram } from '../../testing/contracts/store-program.ts'
 import { turnOf } from '../../testing/contracts/store-samples.ts'
 
@@ -107,5 +108,26 @@ test('a session that is only looked at is no session of the store', async () => 
   ctx.sessions.announce(view)
   await ctx.sessions.flush(view)
   assert.equal(store.writes, 1)
+  await stop()
+})
+
+test('whoever keeps something beside a log hears that it is gone, and what fails there is reported', async () => {
+  const store = new MemoryStore()
+  const first = await startProgram(store)
+  append(first.ctx.sessions.create(id), ...turnOf('a'))
+  await first.stop()
+  const { ctx, stop } = await startProgram(store)
+  const heard: unknown[] = []
+  ctx.on('persistence/removed', async removed => {
+    heard.push(removed)
+    throw new Error('the cache is broken')
+  })
+  ctx.on('internal/error', (error, _fiber, where) => {
+    const all = error instanceof AggregateError ? error.errors : [error]
+    heard.push([where, ...all.map(messageOf)])
+  })
+  assert.equal(await ctx.sessionPersistence.remove(id), true)
+  assert.equal(await ctx.sessionPersistence.remove(id), false)
+  assert.deepEqual(heard, [id, ['persistence/removed', 'the cache is broken']])
   await stop()
 })

@@ -18,12 +18,10 @@ export async function retentionCandidates(ctx: Context, signal?: AbortSignal): P
   return candidates
 }
 
-/** Removes one with what is kept of it beside its log. False where somebody took it up, or removed it, meanwhile. */
+/** False where somebody took it up, or removed it, meanwhile. */
 export async function removeStored(ctx: Context, id: SessionId): Promise<boolean> {
   try {
-    const wasThere = await ctx.sessionPersistence.remove(id)
-    await ctx.get('sessionProjectionCache')?.forget(id)
-    return wasThere
+    return await ctx.sessionPersistence.remove(id)
   } catch (error) {
     const { code } = error as { readonly code?: unknown }
     if (code === 'SESSION_HELD' || code === 'SESSION_LIVE') return false

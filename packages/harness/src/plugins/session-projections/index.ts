@@ -63,5 +63,6 @@ export const sessionProjections: PluginObject<input<ReturnType<typeof configSche
       ))
     const cache = new SessionProjectionCache(ctx, { projections, files })
     new ProjectionSaver(cache, saving).follow(ctx)
+    ctx.on('persistence/removed', id => cache.forget(id))
   },
 }
