@@ -44,7 +44,7 @@ const codes = {
   noDatabase: 26,
 }
 
-export function sqliteCode(error: unknown): number | undefined {
+function sqliteCode(error: unknown): number | undefined {
   const { errcode } = (error ?? {}) as { readonly errcode?: unknown }
   return typeof errcode === 'number' ? errcode & 0xff : undefined
 }

@@ -60,8 +60,9 @@ export class IndexRows {
     return Number(this.#statements.generation.get()?.['generation'])
   }
 
-  all(): IndexedLog[] {
-    return this.#statements.all.all().map(toLog)
+  all(): ReadonlyMap<SessionId, IndexedLog> {
+    const logs = this.#statements.all.all().map(toLog)
+    return new Map(logs.map(log => [log.id, log]))
   }
 
   get(id: SessionId): IndexedLog | undefined {

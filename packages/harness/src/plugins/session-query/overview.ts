@@ -67,7 +67,7 @@ async function readPage(
 ): Promise<Known> {
   const { limit = Number.POSITIVE_INFINITY, budgetMs = usualBudgetMs, withArchived = false } = request
   const deadline = performance.now() + budgetMs
-  const before = new Map(index.rows.all().map(log => [log.id, log]))
+  const before = index.rows.all()
   // One that was worked on since may be back.
   const isHidden = ({ record: { id }, revision }: MarkedRecord): boolean => {
     const log = before.get(id)
@@ -79,9 +79,11 @@ async function readPage(
     ({ record: { id } }) => before.get(id)?.digest.summary.firstPrompt === undefined,
   )
   const options = { signal, patienceMs: 0 }
-  await reconcile(index, sources, nameless, { ...options, until: 'first-prompt' })
-  await reconcile(index, sources, page, { ...options, until: 'end', deadline })
-  return { logs: new Map(index.rows.all().map(log => [log.id, log])), problem: index.problem }
+  await reconcile(index, sources, nameless, { ...options, known: before, until: 'first-prompt' })
+  const known = nameless.length === 0 ? before : index.rows.all()
+  const { generation } = index.rows
+  await reconcile(index, sources, page, { ...options, known, until: 'end', deadline })
+  return { logs: index.rows.generation === generation ? known : index.rows.all(), problem: index.problem }
 }
 
 function toRow(

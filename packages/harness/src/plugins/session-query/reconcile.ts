@@ -10,6 +10,8 @@ import type { LeftSession } from './service.ts'
 import type { MarkedRecord, Sources } from './sources.ts'
 
 export interface ReconcileOptions extends ReadOptions {
+  /** What the index holds at the beginning. */
+  readonly known: ReadonlyMap<SessionId, IndexedLog>
   readonly onProgress?: ((done: number, total: number) => void) | undefined
 }
 
@@ -27,7 +29,7 @@ export async function reconcile(
   wanted: readonly MarkedRecord[],
   options: ReconcileOptions,
 ): Promise<readonly LeftSession[]> {
-  const known = new Map(index.rows.all().map(log => [log.id, log]))
+  const { known } = options
   const stale = wanted.filter(marked => isStale(marked, known.get(marked.record.id)))
   const left: LeftSession[] = []
   const patience = new Patience(options.patienceMs)
@@ -45,9 +47,9 @@ export async function reconcile(
 export async function dropVanished(
   index: OpenIndex,
   stored: ReadonlySet<SessionId>,
-  patienceMs: number,
+  { known, patienceMs }: Pick<ReconcileOptions, 'known' | 'patienceMs'>,
 ): Promise<void> {
-  const vanished = index.rows.all().filter(({ id }) => !stored.has(id))
+  const vanished = [...known.values()].filter(({ id }) => !stored.has(id))
   if (vanished.length === 0 || !index.isWritable) return
   await written(index, patienceMs, () => {
     for (const { key } of vanished) index.rows.remove(key)

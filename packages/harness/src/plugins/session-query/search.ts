@@ -4,7 +4,8 @@ import { cursorAt, offsetOf } from './cursor.ts'
 import { notFound, SessionQueryError } from './errors.ts'
 import { checkFilters, fitsSession } from './filter.ts'
 import { byRank, findOn, textOfFound } from './find.ts'
-import type { FindOptions, FoundEvent, Shelf } from './find.ts'
+import type { FindOptions, FoundEvent } from './find.ts'
+import type { IndexedLog } from './index-rows.ts'
 import type { LogIndex, OpenIndex } from './log-index.ts'
 import { Needle } from './needle.ts'
 import { dropVanished, makeRoomIn, reconcile } from './reconcile.ts'
@@ -36,6 +37,7 @@ export interface SearchHost {
 
 interface Snapshot {
   readonly index: OpenIndex
+  readonly logs: ReadonlyMap<SessionId, IndexedLog>
   readonly records: ReadonlyMap<SessionId, SessionRecord>
   readonly left: readonly LeftSession[]
 }
@@ -56,7 +58,7 @@ export async function searchSessions(
     record => fitsSession(record, sessions),
     snapshot => {
       const { index, records, left } = snapshot
-      const found = find(index, [...records.keys()], needle, { filters: events, perSession })
+      const found = find(snapshot, records.keys(), needle, { filters: events, perSession })
       const groups = [...Map.groupBy(found, ({ session }) => session).values()].sort(byBest)
       const place = {
         request: [needle.text, sessions, events, hitsPerSession],
@@ -84,23 +86,33 @@ export async function searchEvents(
     host,
     options,
     ({ id }) => id === sessionId,
-    ({ index, records, left }) => {
+    snapshot => {
+      const { index, logs, records, left } = snapshot
       const record = records.get(sessionId)
-      if (record === undefined) throw notFound(sessionId)
-      const found = find(index, [sessionId], needle, { filters: events, perSession: Number.MAX_SAFE_INTEGER })
+      if (record === undefined) throw missing(sessionId, left)
+      const found = find(snapshot, [sessionId], needle, {
+        filters: events,
+        perSession: Number.MAX_SAFE_INTEGER,
+      })
       const place = {
         request: [needle.text, sessionId, events],
         nonce: index.nonce,
         // What happens to others leaves it as it is.
         generation: record.live
           ? `live.${index.live.lengthOf(sessionId)}`
-          : `${index.rows.get(sessionId)?.generation}`,
+          : `${logs.get(sessionId)?.generation}`,
       }
       const { page, next } = pageOf(found.toSorted(byRank), offsetOf(request.cursor, place), limit)
       const hits = page.map(hitMaker(index, needle, host.config))
       return { record, hits, left, ...(next === undefined ? {} : { nextCursor: cursorAt(place, next) }) }
     },
   )
+}
+
+function missing(id: SessionId, left: readonly LeftSession[]): SessionQueryError {
+  const reason = left.find(each => each.id === id)?.reason
+  if (reason === undefined) return notFound(id)
+  return new SessionQueryError('SESSION_QUERY_CORRUPT_SESSION', `session "${id}" cannot be read: ${reason}`)
 }
 
 /** Answers from the index once it knows what the sources hold of the sessions that fit. */
@@ -113,12 +125,22 @@ async function upToDate<T>(
   return await file.run(async index => {
     const { marked, unreadable } = await sources.marked(signal)
     const { patienceMs } = config
+    const known = index.rows.all()
     const wanted = marked.filter(({ record }) => fits(record))
     if (sources.hasStore) {
       const stored = marked.filter(({ record }) => record.persisted).map(({ record }) => record.id)
-      await dropVanished(index, new Set([...stored, ...unreadable.map(({ id }) => id)]), patienceMs)
+      await dropVanished(index, new Set([...stored, ...unreadable.map(({ id }) => id)]), {
+        known,
+        patienceMs,
+      })
     }
-    const late = await reconcile(index, sources, wanted, { until: 'end', signal, onProgress, patienceMs })
+    const late = await reconcile(index, sources, wanted, {
+      known,
+      until: 'end',
+      signal,
+      onProgress,
+      patienceMs,
+    })
     await makeRoomIn(index, marked, { maxBytes: config.maxIndexBytes, patienceMs })
     await index.live.follow(sources.sessions.list(), signal)
     if (signal?.aborted === true) throw aborted(signal)
@@ -127,8 +149,9 @@ async function upToDate<T>(
     const problems = unreadable.map(({ id, problem }) => ({ id, reason: problem }))
     index.db.exec('BEGIN')
     try {
-      const left = [...late, ...lackingOf(index, wanted), ...problems]
-      return answer({ index, records: new Map(records.map(record => [record.id, record])), left })
+      const logs = index.rows.all()
+      const left = [...late, ...lackingOf(logs, index, wanted), ...problems]
+      return answer({ index, logs, records: new Map(records.map(record => [record.id, record])), left })
     } finally {
       index.db.exec('COMMIT')
     }
@@ -136,36 +159,33 @@ async function upToDate<T>(
 }
 
 /** Logs that the index holds only in part, and why that stays so. */
-function lackingOf({ rows, live }: OpenIndex, wanted: readonly MarkedRecord[]): readonly LeftSession[] {
-  const reasons = new Map(
-    rows.all().map(({ id, gap, hasDocuments }) => [id, hasDocuments ? gap : removedText]),
-  )
+function lackingOf(
+  logs: Snapshot['logs'],
+  { live }: OpenIndex,
+  wanted: readonly MarkedRecord[],
+): readonly LeftSession[] {
   return wanted.flatMap(({ record: { id } }) => {
-    const reason = live.keyOf(id) === undefined ? reasons.get(id) : undefined
+    const log = live.keyOf(id) === undefined ? logs.get(id) : undefined
+    const reason = log?.hasDocuments === false ? removedText : log?.gap
     return reason === undefined ? [] : [{ id, reason }]
   })
 }
 
 /** What is live is looked for among the live documents alone. */
 function find(
-  { db, rows, live }: OpenIndex,
-  ids: readonly SessionId[],
+  { index: { db, live }, logs }: Snapshot,
+  ids: Iterable<SessionId>,
   needle: Needle,
   options: FindOptions,
 ): readonly FoundEvent[] {
-  const liveKeys = new Map<number, SessionId>()
-  const storedIds = new Set<SessionId>()
+  const keys = { live: new Map<number, SessionId>(), stored: new Map<number, SessionId>() }
   for (const id of ids) {
-    const key = live.keyOf(id)
-    if (key === undefined) storedIds.add(id)
-    else liveKeys.set(key, id)
+    const liveKey = live.keyOf(id)
+    const key = liveKey ?? logs.get(id)?.key
+    if (key !== undefined) keys[liveKey === undefined ? 'stored' : 'live'].set(key, id)
   }
-  const stored = rows.all().filter(({ id }) => storedIds.has(id))
-  const shelves: readonly Shelf[] = [
-    { place: 'stored', keys: new Map(stored.map(({ key, id }) => [key, id])) },
-    { place: 'live', keys: liveKeys },
-  ]
-  return shelves.flatMap(shelf => findOn(db, shelf, needle, options))
+  const places = ['stored', 'live'] as const
+  return places.flatMap(place => findOn(db, { place, keys: keys[place] }, needle, options))
 }
 
 /** Events of one session come best first. */
@@ -175,14 +195,14 @@ function byBest([a]: readonly FoundEvent[], [b]: readonly FoundEvent[]): number 
 
 function toSessionHits(
   group: readonly FoundEvent[],
-  { index, records }: Snapshot,
+  { index, logs, records }: Snapshot,
   toHit: (event: FoundEvent) => SearchHit,
 ): readonly SessionHits[] {
   const [best] = group
   const record = best === undefined ? undefined : records.get(best.session)
   if (best === undefined || record === undefined) return []
   const { id } = record
-  const { title } = index.live.summaryOf(id) ?? index.rows.get(id)?.digest.summary ?? {}
+  const { title } = index.live.summaryOf(id) ?? logs.get(id)?.digest.summary ?? {}
   return [
     { record, ...(title === undefined ? {} : { title }), matched: best.matched, hits: group.map(toHit) },
   ]

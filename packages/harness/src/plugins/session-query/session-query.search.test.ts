@@ -250,6 +250,10 @@ test('sessions that cannot be read are told of and hide no other', async t => {
     (await query.listSessions()).map(({ id }) => id),
     ['good', 'torn', 'bad'],
   )
+  await assert.rejects(query.searchEvents({ query: 'pear', sessionId: SessionId('bad') }), {
+    code: 'SESSION_QUERY_CORRUPT_SESSION',
+    message: 'session "bad" cannot be read: this is no file',
+  })
 })
 
 test('of a damaged log what stands before the damage is found, and the rest is told of', async t => {

@@ -176,7 +176,7 @@ function storedRecord({ id, header, updatedAt, path, bytes, holder }: StoredRow)
   }
 }
 
-export function liveRecord(session: Session): SessionRecord {
+function liveRecord(session: Session): SessionRecord {
   const { id, header, length } = session
   const updatedAt = session.at(length - 1)?.time ?? header.createdAt
   return { id, header, live: true, persisted: false, updatedAt }

@@ -1,4 +1,5 @@
 import { cutText } from '../../../core/tools/index.ts'
+import { hiddenId } from '../caller.ts'
 import { searchable, textOf } from '../document.ts'
 import type {
   EventRecord,
@@ -43,7 +44,7 @@ export function renderHits(query: string, { record, hits, nextCursor, left }: Ev
 export function renderLineage(id: string, { ancestors, descendants, origin }: Lineage): string {
   const end = origin.complete
     ? []
-    : [origin.unresolvedParentId === '' ? outsideText : `(${origin.unresolvedParentId}, not there)`]
+    : [origin.unresolvedParentId === hiddenId ? outsideText : `(${origin.unresolvedParentId}, not there)`]
   const above = [...ancestors.map(recordText), ...end]
   return [
     `Session ${id}`,
