@@ -1,4 +1,5 @@
-import type { SessionReport, VerifyProblem } from '@dsh/harness/plugins/verify'
+import type { SessionReport } from '@dsh/harness/plugins/verify'
+import type { MediumProblem } from '@dsh/harness/session'
 import type { LostEvents, RepairResult } from '@dsh/harness/session'
 import { grouped, unbroken } from './text.ts'
 
@@ -22,7 +23,7 @@ export function reportLines(report: SessionReport): readonly string[] {
   return lines.map(unbroken)
 }
 
-function problemText({ code, message, frame, seq, offset }: VerifyProblem): string {
+function problemText({ code, message, frame, seq, offset }: MediumProblem): string {
   const places = [
     ...(frame === undefined ? [] : [`frame ${frame}`]),
     ...(seq === undefined ? [] : [`event ${seq}`]),
@@ -32,7 +33,7 @@ function problemText({ code, message, frame, seq, offset }: VerifyProblem): stri
 }
 
 /** Damage of what is stored. A log that is another's, and one that says something wrong, are no matter of storing. */
-function isMendable({ code, frame }: VerifyProblem): boolean {
+function isMendable({ code, frame }: MediumProblem): boolean {
   return frame !== undefined && code !== 'HEADER_FOREIGN'
 }
 

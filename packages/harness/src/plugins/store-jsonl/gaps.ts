@@ -1,3 +1,4 @@
+import type { SessionEvent } from '@dsh/protocol'
 import type { StreamGap } from '../persistence/index.ts'
 import { nextSeqOf } from './chain.ts'
 import type { Mark } from './chain.ts'
@@ -24,6 +25,12 @@ export interface LogGap extends StreamGap {
   readonly code: LogGapCode
   readonly frame: number
   readonly offset: number
+}
+
+/** A part of a log; what `gap` says is lost before it. */
+export interface LogBatch {
+  readonly gap?: LogGap
+  readonly events: SessionEvent[]
 }
 
 /** What is wrong with a log whose frames all continue each other, but not in the order of the file. */

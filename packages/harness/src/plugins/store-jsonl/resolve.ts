@@ -1,6 +1,5 @@
 import type { SessionEvent } from '@dsh/protocol'
-import type { LogGap } from './gaps.ts'
-import type { LogBatch } from './scan.ts'
+import type { LogBatch, LogGap } from './gaps.ts'
 import { putBack } from './spill.ts'
 import type { Spill } from './spill.ts'
 

@@ -6,7 +6,7 @@ import { mapLog, nextSeqOf, traceChain } from './chain.ts'
 import type { ReadableFile } from './file-system.ts'
 import { frameAt } from './frames.ts'
 import { looseGaps, misplacedGaps } from './gaps.ts'
-import type { LogGap } from './gaps.ts'
+import type { LogBatch, LogGap } from './gaps.ts'
 import { chainHash, parseEventLine } from './records.ts'
 import type { EventLine } from './records.ts'
 import { resolveTexts } from './resolve.ts'
@@ -15,12 +15,6 @@ import { eventsOfChanged, linesOfTail } from './tail.ts'
 import { decodeText, frameAgain, walkLog } from './walk.ts'
 import type { FrameMark, FramePiece, TailPiece } from './walk.ts'
 import { FileWindow } from './window.ts'
-
-/** A part of a log; what `gap` says is lost before it. */
-export interface LogBatch {
-  readonly gap?: LogGap
-  readonly events: SessionEvent[]
-}
 
 /** The end of a log that is no complete frame. */
 export interface TornTail {

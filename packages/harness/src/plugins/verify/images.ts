@@ -1,10 +1,9 @@
 import type { ImageBlock, Message } from '@dsh/protocol'
-import type { Session } from '../../core/session/index.ts'
-import type { VerifyProblem } from './session.ts'
+import type { MediumProblem, Session } from '../../core/session/index.ts'
 
 /** Whether every picture that a message shows is there, and is the one it names. */
-export async function problemsOfImages(session: Session): Promise<readonly VerifyProblem[]> {
-  const problems: VerifyProblem[] = []
+export async function problemsOfImages(session: Session): Promise<readonly MediumProblem[]> {
+  const problems: MediumProblem[] = []
   const looked = new Set<string>()
   for (const event of session.since(0)) {
     const message = session.deriveEventMessage(event)

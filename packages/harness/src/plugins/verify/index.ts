@@ -3,4 +3,4 @@
  * is mounted, and nothing is written.
  */
 export { verifySession } from './session.ts'
-export type { SessionReport, VerifyProblem, VerifyStore } from './session.ts'
+export type { SessionReport, VerifyStore } from './session.ts'

@@ -1,20 +1,19 @@
 import { checkProjection } from '../../core/llm/index.ts'
 import type { ProjectionProblem } from '../../core/llm/index.ts'
-import type { Session } from '../../core/session/index.ts'
+import type { MediumProblem, Session } from '../../core/session/index.ts'
 import { rebuildRequests, requestsOf } from '../time-travel/index.ts'
 import type { LoggedRequest, RebuiltRequest } from '../time-travel/index.ts'
-import type { VerifyProblem } from './session.ts'
 
 /** Makes every request of the log again, and looks at whether calls and results in it belong together. */
 export function problemsOfRequests(session: Session): {
   /** Requests that could be made again. */
   readonly count: number
-  readonly problems: readonly VerifyProblem[]
+  readonly problems: readonly MediumProblem[]
 } {
   const requests = requestsOf(session)
   const problems = [...problemsOfUnasked(session)]
   // What is in one history is in all that follow, and told once.
-  const pairs = new Map<string, VerifyProblem>()
+  const pairs = new Map<string, MediumProblem>()
   let count = 0
   let at = 0
   const seqs = requests.map(({ seq }) => seq)
@@ -30,8 +29,8 @@ export function problemsOfRequests(session: Session): {
 }
 
 /** Answers before the first header: nothing says what was asked. */
-function problemsOfUnasked(session: Session): readonly VerifyProblem[] {
-  const problems: VerifyProblem[] = []
+function problemsOfUnasked(session: Session): readonly MediumProblem[] {
+  const problems: MediumProblem[] = []
   for (const { type, seq, data, surfaceOp } of session.since(0)) {
     if (type === 'request/header') break
     if (type === 'assistant/message' && surfaceOp === 'append') problems.push(unknown(seq, data))
@@ -42,7 +41,7 @@ function problemsOfUnasked(session: Session): readonly VerifyProblem[] {
 function unknown(
   seq: number,
   { turn, step }: { readonly turn: number; readonly step: number },
-): VerifyProblem {
+): MediumProblem {
   const message = `the request of step ${turn}.${step} cannot be made again: no header comes before event ${seq}`
   return { code: 'REQUEST_UNKNOWN', message, seq }
 }
@@ -50,7 +49,7 @@ function unknown(
 function problemsOfPairs(
   { messages, seqs }: RebuiltRequest,
   request: LoggedRequest,
-): readonly VerifyProblem[] {
+): readonly MediumProblem[] {
   const found = checkProjection(messages)
   // A model that gives two calls one id makes a history that no rule of ours tells apart.
   if (found.some(({ code }) => code === 'CALL_ID_TWICE')) return []

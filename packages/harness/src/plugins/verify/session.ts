@@ -15,9 +15,6 @@ import { problemsOfSurface } from './surface.ts'
 /** What reads the stored sessions. */
 export type VerifyStore = Pick<SessionPersistence, 'verify' | 'inspect' | 'view'>
 
-/** As a medium tells it, or with a code of the checks above it. */
-export type VerifyProblem = MediumProblem
-
 export interface SessionReport {
   readonly id: SessionId
   readonly ok: boolean
@@ -26,8 +23,8 @@ export interface SessionReport {
   readonly frames: number
   /** Requests that were rebuilt from the log. */
   readonly requests: number
-  /** Those of the stored bytes first, then those of what the events say. */
-  readonly problems: readonly VerifyProblem[]
+  /** Those of the stored bytes first, then, with codes of their own, those of what the events say. */
+  readonly problems: readonly MediumProblem[]
   /** Bytes of an unfinished write at the end; no damage. */
   readonly tornBytes?: number
   /** Why nothing can be appended now, where that is no problem of the log. */
@@ -43,7 +40,7 @@ export async function verifySession(
   id: SessionId,
   signal?: AbortSignal,
 ): Promise<SessionReport> {
-  const problems: VerifyProblem[] = []
+  const problems: MediumProblem[] = []
   const stored = await attempt(() => sessions.verify(id, signal), problems)
   if (stored === undefined) return { id, ok: false, events: 0, frames: 0, requests: 0, problems }
   problems.push(...stored.problems)
@@ -71,7 +68,7 @@ interface Work {
 async function checkEvents(
   sessions: VerifyStore,
   { id, stored, signal }: Work,
-  problems: VerifyProblem[],
+  problems: MediumProblem[],
 ): Promise<{ readonly requests: number; readonly readOnly?: string } | undefined> {
   const isForeign = stored.problems.some(({ code }) => code === 'HEADER_FOREIGN')
   if (isForeign) return undefined
@@ -100,14 +97,14 @@ function refusalsOf({ readOnly, gaps = [] }: StoredSession): Refusals {
 }
 
 /** What the store refuses of events whose bytes are sound. */
-function problemsOfEvents({ gaps = [] }: Refusals, { problems }: MediumReport): readonly VerifyProblem[] {
+function problemsOfEvents({ gaps = [] }: Refusals, { problems }: MediumReport): readonly MediumProblem[] {
   const known = new Set(problems.map(({ message }) => message))
   return gaps
     .filter(({ reason }) => !known.has(reason))
     .map(({ fromSeq, reason }) => ({ code: 'EVENT_INVALID', message: reason, seq: fromSeq }))
 }
 
-function problemsOfOrder(session: Session): readonly VerifyProblem[] {
+function problemsOfOrder(session: Session): readonly MediumProblem[] {
   return lintLog(session.since(0)).map(({ check, seq, type, message }) => ({
     code: 'ORDER_BROKEN',
     message: `event ${seq} ("${type}"): ${message} (${check})`,
@@ -116,7 +113,7 @@ function problemsOfOrder(session: Session): readonly VerifyProblem[] {
 }
 
 /** What went wrong becomes a problem; what is not stored, and a mistake of ours, are none. */
-async function attempt<T>(job: () => Promise<T>, problems: VerifyProblem[]): Promise<T | undefined> {
+async function attempt<T>(job: () => Promise<T>, problems: MediumProblem[]): Promise<T | undefined> {
   try {
     return await job()
   } catch (error) {

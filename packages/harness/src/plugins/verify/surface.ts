@@ -1,10 +1,9 @@
 import { foldSurface } from '../../core/session/index.ts'
-import type { Session } from '../../core/session/index.ts'
+import type { MediumProblem, Session } from '../../core/session/index.ts'
 import { jsonEquals } from '../../kernel/index.ts'
-import type { VerifyProblem } from './session.ts'
 
 /** Whether the model's view, folded once more from the events alone, is the one that the session shows. */
-export function problemsOfSurface(session: Session): readonly VerifyProblem[] {
+export function problemsOfSurface(session: Session): readonly MediumProblem[] {
   const { nodes } = foldSurface(session.events)
   const shown = session.surface.nodes
   const at = nodes.findIndex((seq, index) => seq !== shown[index])
