@@ -1,5 +1,14 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
@@ -8,7 +17,7 @@ import { storeJsonl } from '@dsh/harness/plugins/store-jsonl'
 import { SessionStore } from '@dsh/harness/session'
 import { logOf, reply, userFact } from '@dsh/harness/testing'
 import { SessionId } from '@dsh/protocol'
-import { bench, canTerminal, sessionIn } from './dsh.ts'
+import { bench, canTerminal, sessionIn, unprivileged } from './dsh.ts'
 
 /** Stores sessions with the prompts `task 1`, `task 2` and so on, the last of them last. */
 async function store(home: string, count: number): Promise<void> {
@@ -30,6 +39,7 @@ test('search finds what was said, in Chinese too, and names the events', async t
   await provider({ script: [reply.text('连接池已经修好了'), reply.text('nothing of that')] })
   const zh = sessionIn((await dsh(['run', '请修复数据库连接池'])).stderr)
   await dsh(['run', 'something else'])
+  assert.ok(!existsSync(join(home, 'cache/index.sqlite')), 'a run opens no index')
   const { code, stdout, stderr } = await dsh(['session', 'search', '连接池'])
   assert.deepEqual([code, stderr], [0, ''])
   const [head = '', ...hits] = stdout.trimEnd().split('\n')
@@ -144,6 +154,46 @@ test('an index that is gone, broken or not ours spoils no list', async t => {
   assert.deepEqual([search.code, search.stdout], [1, ''])
   assert.match(search.stderr, /^error SESSION_QUERY_INDEX_FAILED: .*\n {2}mv \S+ \S+\.old\n$/)
   assert.deepEqual(readFileSync(index), before)
+})
+
+test('where nothing can be written a list and a search work all the same', async t => {
+  const { dsh, provider, home } = bench(t)
+  await provider({ fallback: reply.text('ok') })
+  await dsh(['run', 'pear one'], unprivileged)
+  const first = await dsh(['session', 'search', 'pear'], unprivileged)
+  assert.match(first.stdout, /^pear one/, first.stderr)
+  await dsh(['run', 'pear two'], unprivileged)
+  chmodSync(join(home, 'cache'), 0o555)
+  const listed = await dsh(['session', 'ls'], unprivileged)
+  const { code, stdout } = await dsh(['session', 'search', 'pear'], unprivileged)
+  chmodSync(join(home, 'cache'), 0o755)
+  assert.match(listed.stdout, / pear two .*\n.* pear one /)
+  assert.deepEqual([code, stdout.split('\n').filter(line => line.startsWith('pear')).length], [0, 2])
+})
+
+test('a model looks into other sessions of its folder where dsh.yml lets it', async t => {
+  const { dsh, provider, home } = bench(t)
+  const { requests } = await provider({
+    script: [
+      reply.text('the pears are ripe'),
+      reply.toolCall('session_search', { query: 'PEARS' }),
+      reply.text('They are.'),
+    ],
+  })
+  const first = sessionIn((await dsh(['run', 'look at the tree'])).stderr)
+  writeFileSync(join(home, 'dsh.yml'), '- id: session-query\n  config:\n    tools: true\n')
+  const { code, stdout, stderr } = await dsh(['run', 'how are they?'])
+  assert.deepEqual([code, stdout], [0, 'They are.\n'], stderr)
+  const told = requests[2]?.body.messages?.find(({ role }) => role === 'tool')
+  assert.match(
+    String(told?.content),
+    new RegExp(`^Sessions that hold "PEARS":\n1\\. ${first}, "look at the tree", `),
+  )
+  const names = (index: number): unknown[] =>
+    ((requests[index]?.body.tools ?? []) as readonly { readonly function: { readonly name: string } }[]).map(
+      tool => tool.function.name,
+    )
+  assert.ok(!names(0).includes('session_search') && names(1).includes('session_search'))
 })
 
 test('a list shows the newest 20 and says how to see the others', async t => {
