@@ -9,7 +9,7 @@ import type { OverviewRequest, SessionOverview, SessionOverviews } from './servi
 import { summaryFold } from './summary.ts'
 import type { MarkedRecord } from './sources.ts'
 
-const usualBudgetMs = 150
+const usualBudgetMs = 100
 
 /**
  * The rows of a list. What the index does not know is read: of each row shown the beginning, up to what names it, and
