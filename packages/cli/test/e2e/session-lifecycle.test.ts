@@ -85,6 +85,44 @@ test('what cannot be exported or imported is refused with the way out, and repla
   assert.equal((await dsh(['session', 'cat', id])).code, 0)
 })
 
+test('an import that was made to do harm is refused, or stored under an id that can be typed', async t => {
+  const { dsh, provider, work, home } = bench(t)
+  await provider({ fallback: reply.text('ok') })
+  const id = sessionIn((await dsh(['run', 'one'])).stderr)
+  const { stdout: whole } = await dsh(['session', 'export', id, '--full', '--format', 'jsonl'])
+  const file = join(work, 'evil.jsonl')
+  const import_ = (text: string) => {
+    writeFileSync(file, text)
+    return dsh(['session', 'import', file])
+  }
+  for (const odd of ['\\u001b[31m', '../../x', '--help', ' ', '..', 'a\\nb', 'x'.repeat(400)]) {
+    const { code, stdout, stderr } = await import_(whole.replace(`"id":"${id}"`, `"id":"${odd}"`))
+    assert.deepEqual([code, /^\w{10}\n$/.test(stdout)], [0, true], stderr)
+    assert.match(stderr, /^session \w{10}, since the one in the file could not be typed: \d+ events\n$/)
+  }
+  const cases: [string, RegExp][] = [
+    [whole.replace(/"id":"[^"]*",/, ''), /NOT_AN_EXPORT.* line 1 has no session id/],
+    [whole.replace('"seq":0,', '"seq":0,"spill":[],'), /BAD_EXPORT_LINE.* line 2 is no event/],
+    [whole.replace('{"type":"dsh/end"', '{"type":"dsh/end'), /BAD_EXPORT_LINE.* is not JSON/],
+    [whole.split('\n').slice(0, -3).join('\n'), /BAD_EXPORT_LINE.* something cut it off/],
+    [
+      whole.replace('"createdAt":', '"createdAt":1e999, "x":'),
+      /NOT_AN_EXPORT.* header.createdAt is Infinity/,
+    ],
+  ]
+  for (const [text, pattern] of cases) {
+    const { code, stdout, stderr } = await import_(text)
+    assert.deepEqual([code, stdout], [2, ''])
+    assert.match(stderr, pattern)
+  }
+  const deep = await import_(
+    whole.replace('"header":{', `"header":{"deep":${'['.repeat(50_000)}${']'.repeat(50_000)},`),
+  )
+  assert.equal(deep.code, 0, deep.stderr)
+  assert.equal((await dsh(['session', 'verify', '--all'])).code, 0)
+  assert.ok(existsSync(join(home, 'sessions')))
+})
+
 test('a removed session is gone with all its files, and one that runs is not removed', async t => {
   const { dsh, start, provider, logs } = bench(t)
   const gate = Promise.withResolvers<void>()

@@ -1,3 +1,5 @@
+import { toJsonText } from '@dsh/harness/plugins/persistence'
+import type { JsonValue } from '@dsh/protocol'
 import { findSession } from '../../sessions.ts'
 import type { CommandBody } from '../../command.ts'
 import { tellState, withReader } from './reader.ts'
@@ -10,7 +12,7 @@ export const cat: CommandBody = ({ words: [word = ''] }, io) =>
     const stored = await sessions.readFrom(id, 0)
     tellState(stored, io.err)
     for (const [at, event] of stored.events.entries()) {
-      io.out.line(JSON.stringify(event))
+      io.out.line(toJsonText(event as unknown as JsonValue))
       if (at % eventsAtOnce === 0) await io.out.flush()
       if (io.out.failure !== undefined) break
     }

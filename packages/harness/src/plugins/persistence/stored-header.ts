@@ -1,6 +1,7 @@
 import { sessionFormatVersion } from '@dsh/protocol'
-import type { SessionHeader } from '@dsh/protocol'
+import type { JsonValue, SessionHeader } from '@dsh/protocol'
 import { isCount, isFields, parseJson } from '../../kernel/index.ts'
+import { toJsonText } from './json-text.ts'
 
 /** What a medium stores of a session besides its events. */
 export interface HeaderLine {
@@ -11,9 +12,9 @@ export interface HeaderLine {
 
 /** One line of JSON, without its end. */
 export function toHeaderText(header: SessionHeader): string {
-  const own = { type: 'session', toolStart: true }
+  const own: Readonly<Record<string, JsonValue>> = { type: 'session', toolStart: true }
   // The type comes first, for people who look; and own keys win over what a header may hold besides.
-  return JSON.stringify(Object.assign({ type: own.type }, header, own))
+  return toJsonText({ type: 'session', ...(header as object), ...own })
 }
 
 /** The header, or in one sentence why the text is none. */

@@ -16,18 +16,22 @@ interface Rule {
 const shortestSecret = 8
 const neutralHome = '/home/user'
 
-/** No pattern takes in a quote or a backslash at its end, so that JSON inside a text stays JSON. */
+/**
+ * No pattern takes in a quote or a backslash at its end, so that JSON inside a text stays JSON. What a pattern looks at
+ * before it knows that there is nothing has a longest length: else a text made for it takes hours.
+ */
 const rules: readonly Rule[] = [
   {
     kind: 'private key',
-    pattern: /-----BEGIN [A-Z ]*PRIVATE KEY-----[^"]{1,20000}?-----END [A-Z ]*PRIVATE KEY-----/g,
+    pattern:
+      /-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----(?:(?!-----BEGIN)[^"]){1,20000}?-----END [A-Z ]{0,40}PRIVATE KEY-----/g,
   },
   {
     kind: 'key',
     pattern:
       /\b(?:sk-[\w-]{16,}|gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{20,}|npm_\w{30,}|xox[abeoprs]-[\w-]{10,}|A(?:KI|SI)A[0-9A-Z]{16}|AIza[\w-]{35}|ya29\.[\w-]{20,}|hf_\w{30,})/g,
   },
-  { kind: 'web token', pattern: /\beyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{5,}/g },
+  { kind: 'web token', pattern: /\beyJ[\w-]{10,500}\.eyJ[\w-]{10,}\.[\w-]{5,}/g },
   { kind: 'authorization', pattern: /(?<=\b(?:Bearer|Basic) )[\w.~+/=-]{12,}/g },
   { kind: 'password', pattern: /(?<=\b[a-z][a-z0-9+.-]*:\/\/[^\s/:@"'\\]{0,100}:)[^\s/@"'\\]+(?=@)/g },
   {
@@ -38,7 +42,7 @@ const rules: readonly Rule[] = [
   {
     kind: 'value',
     pattern:
-      /(?<=\b(?:password|passwd|passphrase|secret|token|api[_-]?key|access[_-]?key)\\?["']?\s{0,3}[:=]\s{0,3}\\?["']?)(?=[^\s"'\\]*\d)(?=[^\s"'\\]*[a-z])[^\s"'\\,;)}]{8,}/gi,
+      /(?<=\b(?:password|passwd|passphrase|secret|token|api[_-]?key|access[_-]?key)\\?["']?\s{0,3}[:=]\s{0,3}\\?["']?)(?=[^\s"'\\]{0,200}\d)(?=[^\s"'\\]{0,200}[a-z])[^\s"'\\,;)}]{8,}/gi,
   },
 ]
 
@@ -49,7 +53,11 @@ export class Redaction {
   readonly #home: RegExp | undefined
 
   constructor({ secrets = [], home }: RedactionOptions = {}) {
-    this.#secrets = secrets.filter(secret => secret.length >= shortestSecret)
+    // Of two that begin alike the longer one first; and each as it stands in a JSON text, such as a call's arguments.
+    const forms = secrets.flatMap(secret => [secret, JSON.stringify(secret).slice(1, -1)])
+    this.#secrets = [...new Set(forms)]
+      .filter(secret => secret.length >= shortestSecret)
+      .toSorted((a, b) => b.length - a.length)
     const isOwn = home !== undefined && home.length > 1
     this.#home = isOwn ? new RegExp(`${literal(home.replace(/\/+$/, ''))}(?![\\w.-])`, 'g') : undefined
   }
@@ -77,10 +85,10 @@ export class Redaction {
     for (let place = open.pop(); place !== undefined; place = open.pop()) {
       const { parent, key } = place
       const value = parent[key]
-      if (typeof value === 'string') parent[key] = this.text(value)
+      if (typeof value === 'string') put(parent, key, this.text(value))
       if (typeof value !== 'object' || value === null) continue
-      const copy = Object.assign(Array.isArray(value) ? [] : {}, value) as Record<string, JsonValue>
-      parent[key] = copy
+      const copy = copyOf(value) as Record<string, JsonValue>
+      put(parent, key, copy)
       for (const inner of Object.keys(copy)) open.push({ parent: copy, key: inner })
     }
     return holder.root as T
@@ -90,6 +98,16 @@ export class Redaction {
     this.#counts.set(kind, (this.#counts.get(kind) ?? 0) + 1)
     return `[redacted ${kind}]`
   }
+}
+
+function copyOf(value: object): object {
+  return Array.isArray(value) ? [...(value as readonly JsonValue[])] : { ...value }
+}
+
+/** Also where the key is `__proto__`, which an assignment takes for something else. */
+function put(parent: Record<string, JsonValue>, key: string, value: JsonValue): void {
+  if (key !== '__proto__') parent[key] = value
+  else Object.defineProperty(parent, key, { value, enumerable: true, writable: true, configurable: true })
 }
 
 function literal(text: string): string {

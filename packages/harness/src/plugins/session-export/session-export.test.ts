@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { test } from 'node:test'
+import { runInNewContext } from 'node:vm'
 import { sessionFormatVersion, SessionId } from '@dsh/protocol'
 import type { JsonValue } from '@dsh/protocol'
 import { foldSurface } from '../../core/session/index.ts'
@@ -39,6 +40,11 @@ function source(): ExportSource {
   }
 }
 
+/** The lines of a text, as a file gives them. */
+async function* linesOf(text: string): AsyncGenerator<string> {
+  yield* text.split('\n')
+}
+
 async function exported(redaction?: Redaction): Promise<string> {
   let text = ''
   for await (const line of exportLines(source(), redaction)) text += line
@@ -47,7 +53,7 @@ async function exported(redaction?: Redaction): Promise<string> {
 
 test('an export read back is the same session, with every byte its events name', async () => {
   const { header, events } = source()
-  const back = readExport(await exported())
+  const back = await readExport(linesOf(await exported()))
   assert.deepEqual(back.header, header)
   assert.deepEqual(back.events, events)
   assert.deepEqual(foldSurface(back.events), foldSurface(events))
@@ -66,7 +72,7 @@ test('a redacted export holds no secret, no home and no bytes but pictures, and 
   const text = await exported(redaction)
   assert.ok(!text.includes(key) && !text.includes('/home/me') && !text.includes('漢字'))
   assert.ok(!text.includes(report.toString('base64')) && text.includes(picture.toString('base64')))
-  const back = readExport(text)
+  const back = await readExport(linesOf(text))
   assert.equal(back.redacted, true)
   assert.equal(back.header.cwd, '/home/user/work')
   const [said] = back.events.flatMap(event => (event.type === 'user/message' ? [event.data.content[0]] : []))
@@ -101,8 +107,38 @@ test('what is no export, is of a later version or was changed is refused with it
       whole.replace(picture.toString('base64'), 'AAAA'),
       { code: 'BAD_EXPORT_LINE', message: /^line 11 holds other bytes/ },
     ],
+    [whole.replace('"id":"s",', ''), { code: 'NOT_AN_EXPORT', message: /^line 1 has no session id/ }],
+    [whole.replace('"id":"s"', '"id":7'), { code: 'NOT_AN_EXPORT', message: /^line 1 has no session id/ }],
+    [
+      whole.replace('"createdAt":1', '"createdAt":1e999'),
+      { code: 'NOT_AN_EXPORT', message: /^line 1 cannot be kept: header.createdAt is Infinity/ },
+    ],
+    [
+      whole.replace('"turn":1', '"turn":1e999'),
+      { code: 'BAD_EXPORT_LINE', message: /^line 2 cannot be kept: event.data.turn is Infinity/ },
+    ],
+    [
+      whole.replace('"seq":0,', '"seq":0,"spill":[],'),
+      { code: 'BAD_EXPORT_LINE', message: /^line 2 is no event, but a part of a stored log/ },
+    ],
+    [
+      `${whole.split('\n')[0]}\n{"type":"dsh/end","events":0,"artifacts":0}`,
+      { code: 'BAD_EXPORT_LINE', message: /^line 2 ends an export without events/ },
+    ],
+    [
+      whole.split('\n').slice(0, 4).join('\n'),
+      { code: 'BAD_EXPORT_LINE', message: /^line 4 is not the last one of an export: something cut it off/ },
+    ],
+    [
+      whole.replace('"events":9', '"events":10'),
+      {
+        code: 'BAD_EXPORT_LINE',
+        message: /^line 13 tells of 10 events and 2 artifacts, found 9 events and 2/,
+      },
+    ],
+    [`${whole}{}\n`, { code: 'BAD_EXPORT_LINE', message: /^line 14 stands behind the last line/ }],
   ]
-  for (const [text, expected] of cases) assert.throws(() => readExport(text), expected)
+  for (const [text, expected] of cases) await assert.rejects(readExport(linesOf(text)), expected)
 })
 
 test('secrets are found in plain text, in code and in JSON inside a text, and common text is left alone', () => {
@@ -139,4 +175,33 @@ test('a value of any depth is gone over, and what was given stays', () => {
   const given = Object.freeze({ text: key, [key]: 1 })
   assert.deepEqual(new Redaction().value(given), { text: '[redacted key]', [key]: 1 })
   assert.equal(given.text, key)
+})
+
+test('a text made to keep the patterns busy is gone over in moments', () => {
+  const parts = [
+    'token:',
+    'password:a',
+    '-eyJ',
+    '-eyJaaaaaaaaaaa.',
+    '-----BEGIN PRIVATE KEY-----',
+    'KEY=',
+    'a-',
+  ]
+  const text = parts.map(part => part.repeat(Math.ceil(80_000 / part.length))).join('"')
+  const gone = (): number => new Redaction().text(text).length
+  assert.ok(runInNewContext('gone()', { gone }, { timeout: 20_000 }) > 0)
+})
+
+test('a secret of the environment is found inside JSON too, and before a shorter one that it begins with', () => {
+  const redaction = new Redaction({
+    secrets: ['two"lines', 'long-secret', 'long-secret-and-more', 'a\nb\tc\\def'],
+  })
+  assert.equal(redaction.text('{"command":"echo two\\"lines"}'), '{"command":"echo [redacted secret]"}')
+  assert.equal(redaction.text('long-secret-and-more'), '[redacted secret]')
+  assert.equal(redaction.text('"a\\nb\\tc\\\\def"'), '"[redacted secret]"')
+})
+
+test('what stands under a key that is special in JavaScript is kept, and gone over', () => {
+  const given = JSON.parse(`{"a":{"__proto__":{"b":"${key}"}}}`) as JsonValue
+  assert.equal(JSON.stringify(new Redaction().value(given)), '{"a":{"__proto__":{"b":"[redacted key]"}}}')
 })
