@@ -1,5 +1,6 @@
 import { writeFileSync, writeSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { SessionId } from '@dsh/protocol'
 import { SessionStore } from '../../src/core/session/index.ts'
@@ -9,6 +10,7 @@ import { Context } from '../../src/kernel/index.ts'
 import type { PluginObject } from '../../src/kernel/index.ts'
 import { llmOpenAIChat } from '../../src/plugins/llm-openai-chat/index.ts'
 import { mountPersistence } from '../../src/plugins/persistence/index.ts'
+import { sessionProjections } from '../../src/plugins/session-projections/index.ts'
 import type { FileSystem, OpenFile } from '../../src/plugins/store-jsonl/index.ts'
 import { localFileSystem } from '../../src/plugins/store-jsonl/local.ts'
 import { createHarness, say, userFact, watchMedium } from '../../src/testing/index.ts'
@@ -109,6 +111,7 @@ async function runTurns(): Promise<void> {
     return next()
   })
   await ctx.plugin(store())
+  await ctx.plugin(sessionProjections, { folder: join(task.home, 'projections'), writeEveryEvents: 10 })
   await ctx.plugin(llmOpenAIChat, { env: { DEEPSEEK_BASE_URL: task.url, DEEPSEEK_API_KEY: 'sk-mock' } })
   watchLoop(ctx, reachNext)
   const one = agent(id, { provider: 'deepseek', model: 'deepseek-flash' })
@@ -185,7 +188,7 @@ async function appendForever(): Promise<void> {
   const session = isStored ? await resume(ctx) : ctx.sessions.create(id, { meta: { cwd: '/srv/project' } })
   for (let batch = 1; ; batch += 1) {
     for (let count = batch % 5; count >= 0; count -= 1) {
-      const size = batch % 17 === 0 ? 70_000 : (batch * 131) % 3000
+      const size = batch % 29 === 0 ? 70_000 : (batch * 131) % 700
       session.append('user/message', userFact(`${session.seq} ${'x'.repeat(size)}`), { surfaceOp: 'append' })
     }
     if (batch % 7 === 0) await session.artifacts.put(Buffer.from(`picture ${session.seq}`), 'image/png')

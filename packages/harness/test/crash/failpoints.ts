@@ -7,6 +7,7 @@ import { toolNotStarted, toolOutcomeUnknown } from '../../src/core/session/index
 import type { Session } from '../../src/core/session/index.ts'
 import type { Context } from '../../src/kernel/index.ts'
 import { llmOpenAIChat } from '../../src/plugins/llm-openai-chat/index.ts'
+import { sessionProjections } from '../../src/plugins/session-projections/index.ts'
 import { rebuildRequest } from '../../src/plugins/time-travel/index.ts'
 import { createHarness, examine, randomOf, reply, startMockProvider } from '../../src/testing/index.ts'
 import type { Finding, MockProvider } from '../../src/testing/index.ts'
@@ -98,6 +99,7 @@ async function checkMeaning(
     if ((await program.ctx.sessionPersistence.list()).length === 0) return []
     const session = await program.ctx.sessionPersistence.view(id)
     const texts = [
+      ...(await checkProjections(program.ctx, victim, session)),
       ...checkCalls(session, journal.effects),
       ...checkPrompts(session),
       ...(await checkBytes(encoder.ctx, session, journal, provider)),
@@ -107,6 +109,16 @@ async function checkMeaning(
     await encoder.ctx.dispose()
     await program.stop()
   }
+}
+
+/** What was kept of the log's values, and brought up to date, equals a fresh fold of the log. */
+async function checkProjections(ctx: Context, victim: Victim, session: Session): Promise<readonly string[]> {
+  await ctx.plugin(sessionProjections, { folder: join(victim.home, 'projections') })
+  const kept = await ctx.sessionProjectionCache.coldSnapshot({ header: session.header })
+  const fresh = ctx.sessionProjections.snapshot(session)
+  return JSON.stringify(kept) === JSON.stringify(fresh)
+    ? []
+    : ['the projections that were kept are not those of the log']
 }
 
 function checkCalls({ events }: Session, effects: readonly string[]): readonly string[] {

@@ -1,5 +1,6 @@
 import { appendFileSync, readFileSync } from 'node:fs'
 import type { SessionEvent, SessionHeader } from '@dsh/protocol'
+import { parseJson } from '../../src/kernel/index.ts'
 import type { GenerateOptions } from '../../src/core/llm/index.ts'
 import { CrashLedger } from '../../src/testing/index.ts'
 import { sameRequest, startedCall } from './loop.ts'
@@ -48,7 +49,8 @@ export class Journal extends CrashLedger {
   }
 
   #write(line: Line): void {
-    appendFileSync(this.#path, `${JSON.stringify(line)}\n`)
+    // The newline first: what a killed program left may be half a line.
+    appendFileSync(this.#path, `\n${JSON.stringify(line)}`)
   }
 }
 
@@ -64,8 +66,9 @@ export function readJournal(path: string): ReadJournal {
   const ledger = new CrashLedger(() => 0)
   const requests: number[] = []
   const effects: string[] = []
-  for (const text of readFileSync(path, 'utf8').split('\n').slice(0, -1)) {
-    const line = JSON.parse(text) as Line
+  for (const text of readFileSync(path, 'utf8').split('\n')) {
+    const line = parseJson(text) as Line | undefined
+    if (line === undefined) continue
     if ('offer' in line) ledger.offer(line.offer, line.events)
     else if ('confirm' in line) ledger.confirm(line.confirm, line.length)
     else if ('keep' in line) ledger.keep(line.keep, line.sha256, Buffer.from(line.bytes, 'base64'))
