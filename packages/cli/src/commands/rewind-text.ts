@@ -52,8 +52,8 @@ function subjectOf({ arguments: args }: RewindRow, transcript: Transcript): stri
 }
 
 /** What a point does not hold, so that nobody relies on it. */
-function leftOut({ point: { skipped } }: RewindRow): string {
-  const { tooLarge = [], unreadable = [], special = [], more = 0 } = skipped ?? {}
+function leftOut({ point }: RewindRow): string {
+  const { tooLarge = [], unreadable = [], special = [], more = 0 } = point?.skipped ?? {}
   const count = tooLarge.length + unreadable.length + special.length + more
   return count === 0 ? '' : `  (${countOf(count)} left out)`
 }

@@ -100,7 +100,7 @@ async function go(session: Session, service: Rewind, { args, io, target }: Order
   const { values } = args
   const scope = scopeOf(args)
   const first = await service.preview(session, target, { scope }).catch((error: unknown) => {
-    throw withFix(error, session.id, io)
+    throw withFix(error, session.id, target, io)
   })
   const conflicts = first.files.flatMap(({ path, reason }) => (reason === 'changed-by-user' ? [path] : []))
   const overwrite = values['overwrite'] === true ? conflicts : []
@@ -135,13 +135,15 @@ function scopeOf({ values }: Arguments): RewindScope {
 
 const scopes: readonly RewindScope[] = ['files', 'conversation', 'both']
 
-function withFix(error: unknown, id: SessionId, io: Io): unknown {
+function withFix(error: unknown, id: SessionId, target: RewindTarget, io: Io): unknown {
   const { code, message } = error as { code?: string; message: string }
-  if (code !== 'REWIND_BAD_SEQ' && code !== 'REWIND_NO_POINT' && code !== 'REWIND_NOTHING_TO_UNDO')
-    return error
-  return new CliError(code, message, {
-    cause: error,
-    exitCode: exitCode.usage,
-    fix: `${io.command} rewind ${id}`,
-  })
+  const fixes: Readonly<Record<string, string>> = {
+    REWIND_BAD_SEQ: `${io.command} rewind ${id}`,
+    REWIND_NOTHING_TO_UNDO: `${io.command} rewind ${id}`,
+    REWIND_NO_POINT: `${io.command} rewind ${id} ${target} --conversation`,
+  }
+  const fix = fixes[code ?? '']
+  return fix === undefined || code === undefined
+    ? error
+    : new CliError(code, message, { cause: error, exitCode: exitCode.usage, fix })
 }

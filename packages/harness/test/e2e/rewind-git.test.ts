@@ -198,7 +198,7 @@ const cases: readonly (readonly [what: string, script: string | undefined, reaso
     'echo "fatal: unknown option" >&2; exit 129',
     /: git init ended with 129: fatal: unknown option$/,
   ],
-  ['hangs', 'exec /bin/sleep 60', /: git init was ended by SIGKILL$/],
+  ['hangs', '/bin/sleep 5; true', /: git init was ended by SIGKILL$/],
 ]
 
 for (const [what, script, reason] of cases)
@@ -269,6 +269,14 @@ test('a request is out before a point is begun, and a call that only reads waits
     ['look', 0],
     ['change', 1],
   ])
+})
+
+test('a turn that changes nothing is not held up by its point, nor is the end of the program', async t => {
+  const env = { PATH: await pathWith(t, 'exec /bin/sleep 60') }
+  const { ctx, agent, turn, notices } = await openPlace(t, { env, maxMs: 60_000 })
+  await turn()
+  await ctx.dispose()
+  assert.deepEqual([pointsOf(agent.session), notices], [[], []])
 })
 
 test('a workspace that is too large, or a home that takes nothing, has no points and one notice', async t => {

@@ -41,7 +41,12 @@ export class Git {
       stdio: ['pipe', 'pipe', 'pipe'],
       windowsHide: true,
     })
-    const kill = (): void => void child.kill('SIGKILL')
+    const kill = (): void => {
+      child.kill('SIGKILL')
+      // What it started may hold the pipes.
+      child.stdout.destroy()
+      child.stderr.destroy()
+    }
     const timer = setTimeout(kill, this.#around.timeLimitMs)
     signal?.addEventListener('abort', kill, { once: true })
     try {
@@ -91,7 +96,9 @@ async function exitOf(child: ChildProcess): Promise<number | NodeJS.Signals | nu
 
 async function collect(stream: NodeJS.ReadableStream): Promise<Buffer> {
   const parts: Buffer[] = []
-  for await (const part of stream) parts.push(part as Buffer)
+  stream.on('data', (part: Buffer) => void parts.push(part))
+  // Its exit code says whether this is all.
+  await once(stream, 'close')
   return Buffer.concat(parts)
 }
 

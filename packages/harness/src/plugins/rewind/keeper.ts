@@ -17,6 +17,8 @@ interface Watched {
   dirty: { readonly turn: number; readonly step: number; readonly callId: CallId } | undefined
   /** What is being taken; settles when all of it is, and never rejects. */
   running: Promise<void> | undefined
+  /** The same up to the last point of a step. */
+  steps: Promise<void> | undefined
 }
 
 interface Order {
@@ -65,31 +67,35 @@ export class Keeper {
     if (turn !== undefined && step !== undefined) watched.dirty ??= { turn, step, callId }
   }
 
-  /** Takes what is due, and waits for it. */
+  /**
+   * Takes the points of steps that are due, and waits for them. A turn that changed nothing is not held up: its point
+   * comes when it comes.
+   */
   async settle(session: Session): Promise<void> {
     const watched = this.#watched.get(session)
     if (watched === undefined) return
     this.#beginStep(session, watched)
-    if (watched.running !== undefined) await watched.running
+    if (watched.steps !== undefined) await watched.steps
   }
 
   /** Settles, and writes down what the next program can use. */
   async rest(session: Session): Promise<void> {
     await this.settle(session)
     const { cwd } = session.header
-    if (cwd === undefined || !this.#watched.has(session)) return
-    await (await this.#workspaces.get(cwd))?.rest()
+    const isResting = this.#watched.get(session)?.running === undefined
+    if (isResting && cwd !== undefined) await this.#workspaces.opened(cwd)?.rest()
   }
 
-  /** Resolves when nothing is being taken any more. */
+  /** Gives up the points of turns that changed nothing, and resolves when nothing is being taken any more. */
   async close(): Promise<void> {
+    this.#workspaces.close()
     await Promise.all(this.#running)
   }
 
   #of(session: Session): Watched {
     const known = this.#watched.get(session)
     if (known !== undefined) return known
-    const watched = { turn: 0, dirty: undefined, running: undefined }
+    const watched = { turn: 0, dirty: undefined, running: undefined, steps: undefined }
     this.#watched.set(session, watched)
     return watched
   }
@@ -108,10 +114,12 @@ export class Keeper {
     const before = watched.running
     const running = this.#take(session, order, before).catch(this.#report)
     watched.running = running
+    if (order.step !== undefined) watched.steps = running
     this.#running.add(running)
     void running.then(() => {
       this.#running.delete(running)
       if (watched.running === running) watched.running = undefined
+      if (watched.steps === running) watched.steps = undefined
     })
   }
 
@@ -120,10 +128,11 @@ export class Keeper {
     const { cwd } = session.header
     const workspace = cwd === undefined ? undefined : await this.#workspaces.get(cwd)
     if (cwd === undefined || workspace === undefined) return
-    const data = await pointOf(session, order, workspace).catch((error: unknown) => {
+    const signal = order.step === undefined ? this.#workspaces.closing : undefined
+    const data = await pointOf(session, { order, workspace, signal }).catch((error: unknown) => {
       this.#workspaces.switchOff(cwd, error)
     })
-    if (data !== undefined) session.append('restore/point', data)
+    if (data !== undefined && signal?.aborted !== true) session.append('restore/point', data)
   }
 }
 
@@ -135,13 +144,20 @@ export function refOf(id: SessionId): string {
 /** Undefined where a step left everything as it was. */
 async function pointOf(
   session: Session,
-  order: Order,
-  workspace: Workspace,
+  {
+    order,
+    workspace,
+    signal,
+  }: {
+    readonly order: Order
+    readonly workspace: Workspace
+    readonly signal: AbortSignal | undefined
+  },
 ): Promise<SessionEventMap['restore/point'] | undefined> {
   const { turn, step } = order
   const parent = lastPoint(session)?.commit
   const message = `${session.id} turn ${turn}${step === undefined ? '' : ` step ${step}`}`
-  const { commit, facts, ignored } = await workspace.take({ ref: refOf(session.id), parent, message })
+  const { commit, facts, ignored } = await workspace.take({ ref: refOf(session.id), parent, message, signal })
   if (step !== undefined && commit === parent) return undefined
   const isChanged = parent !== undefined && parent !== commit
   const changes = isChanged ? await workspace.repository.changes(parent, commit) : []

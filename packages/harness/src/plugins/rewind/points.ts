@@ -8,9 +8,8 @@ type Point = Omit<RestorePoint, 'workspace'>
 /** A point with the event that a person knows it by. */
 interface Entry {
   readonly point: Point
-  /** Seq of the prompt or the call. */
+  /** Seq of the turn or the call. */
   readonly seq: number
-  /** What its call was named; absent on the others. */
   readonly before: Entry | undefined
 }
 
@@ -20,10 +19,18 @@ interface Call {
   readonly before: Call | undefined
 }
 
+interface Prompt {
+  readonly seq: number
+  readonly turn: number
+  readonly before: Prompt | undefined
+}
+
 interface Points {
   readonly last: Entry | undefined
+  readonly prompts: Prompt | undefined
+  readonly turn: number
   readonly turnSeq: number
-  readonly promptSeq: number | undefined
+  readonly hasPrompt: boolean
   /** The calls of the turn, the newest first. */
   readonly calls: Call | undefined
 }
@@ -34,14 +41,25 @@ const types = ['turn/start', 'user/message', 'tool/call', 'restore/point', 'rewi
 const restorePoints: FoldDefinition<Points, (typeof types)[number]> = {
   name: 'restore points',
   types,
-  init: () => ({ last: undefined, turnSeq: 0, promptSeq: undefined, calls: undefined }),
+  init: () => ({
+    last: undefined,
+    prompts: undefined,
+    turn: 0,
+    turnSeq: 0,
+    hasPrompt: false,
+    calls: undefined,
+  }),
   apply(state, event) {
     switch (event.type) {
       case 'turn/start':
-        return { last: state.last, turnSeq: event.seq, promptSeq: undefined, calls: undefined }
+        return { ...state, turn: event.data.turn, turnSeq: event.seq, hasPrompt: false, calls: undefined }
       case 'user/message':
-        if (state.promptSeq !== undefined || event.data.source.kind !== 'user') return state
-        return { ...state, promptSeq: event.seq }
+        if (state.hasPrompt || event.data.source.kind !== 'user') return state
+        return {
+          ...state,
+          hasPrompt: true,
+          prompts: { seq: event.seq, turn: state.turn, before: state.prompts },
+        }
       case 'tool/call':
         return {
           ...state,
@@ -58,7 +76,7 @@ const restorePoints: FoldDefinition<Points, (typeof types)[number]> = {
 function entryOf(state: Points, { seq, data }: SessionEvent<'restore/point'>): Entry {
   const { callId, changed = [], ...rest } = data
   const kind = data.step === undefined ? 'turn' : 'step'
-  const place = kind === 'turn' ? (state.promptSeq ?? state.turnSeq) : callSeq(state.calls, callId)
+  const place = kind === 'turn' ? state.turnSeq : callSeq(state.calls, callId)
   return { point: { seq, kind, ...rest, changed }, seq: place ?? data.after, before: state.last }
 }
 
@@ -109,32 +127,41 @@ export function pointAt(session: Session, seq: number): RestorePoint | undefined
   return last === undefined ? undefined : withWorkspace(last.point, session)
 }
 
-/** What the session can be taken back to. Steps that changed nothing have no point, turns always have one. */
+/** What the session can be taken back to: each prompt, and each step that changed files. */
 export function rowsOf(session: Session): readonly RewindRow[] {
   const entries = entriesOf(session)
-  return entries.map(({ point, seq }) => {
-    const event = session.at(seq)
-    const own =
-      point.kind === 'turn' ? totalOf(entries.map(each => each.point).filter(isStepOf(point))) : point
-    const { files, insertions, deletions } = own
+  const points = entries.map(({ point }) => point)
+  const ofTurns = new Map(points.filter(({ kind }) => kind === 'turn').map(point => [point.turn, point]))
+  const prompts = promptsOf(session).map(({ seq, turn }): RewindRow => {
+    const point = ofTurns.get(turn)
     return {
       seq,
-      kind: rowKinds[point.kind],
-      turn: point.turn,
-      text: textOf(event),
-      ...(event?.type === 'tool/call' ? { arguments: event.data.arguments } : {}),
-      files,
-      insertions,
-      deletions,
-      point: withWorkspace(point, session),
+      kind: 'user',
+      turn,
+      text: textOf(session.at(seq)),
+      ...totalOf(points.filter(each => each.kind === 'step' && each.turn === turn)),
+      ...(point === undefined ? {} : { point: withWorkspace(point, session) }),
     }
   })
-}
-
-const rowKinds = { turn: 'user', step: 'tool', rewind: 'rewind' } as const
-
-function isStepOf(turn: Point): (point: Point) => boolean {
-  return point => point.kind === 'step' && point.turn === turn.turn
+  const others = entries.flatMap(({ point, seq }): RewindRow[] => {
+    if (point.kind === 'turn') return []
+    const { turn, files, insertions, deletions } = point
+    const event = session.at(seq)
+    return [
+      {
+        seq,
+        kind: point.kind === 'step' ? 'tool' : 'rewind',
+        turn,
+        text: textOf(event),
+        ...(event?.type === 'tool/call' ? { arguments: event.data.arguments } : {}),
+        files,
+        insertions,
+        deletions,
+        point: withWorkspace(point, session),
+      },
+    ]
+  })
+  return [...prompts, ...others].toSorted((a, b) => a.seq - b.seq)
 }
 
 /** A file that several steps changed counts once, as far as the points name their files. */
@@ -161,6 +188,12 @@ function entriesOf(session: Session): readonly Entry[] {
   const entries: Entry[] = []
   for (let at = session.fold(restorePoints).last; at !== undefined; at = at.before) entries.push(at)
   return entries.toReversed()
+}
+
+function promptsOf(session: Session): readonly Prompt[] {
+  const prompts: Prompt[] = []
+  for (let at = session.fold(restorePoints).prompts; at !== undefined; at = at.before) prompts.push(at)
+  return prompts.toReversed()
 }
 
 function withWorkspace(point: Point, { header }: Session): RestorePoint {

@@ -70,6 +70,11 @@ const config = `[core]
 	auto = false
 `
 
+interface OpenOptions {
+  readonly around: GitSurroundings
+  readonly signal: AbortSignal | undefined
+}
+
 /** Where the states of one workspace are kept, by its real path. */
 export function repositoryFolder(home: string, workspace: string): string {
   return join(home, 'restore', createHash('sha256').update(workspace).digest('hex').slice(0, 32))
@@ -95,12 +100,12 @@ export class Repository {
   }
 
   /** Makes it where it is not there yet; one whose making was broken off is made again. */
-  static async open(folder: string, workspace: string, around: GitSurroundings): Promise<Repository> {
+  static async open(folder: string, workspace: string, { around, signal }: OpenOptions): Promise<Repository> {
     const found = await Repository.find(folder, around)
     if (found !== undefined) return found
     await mkdir(folder, { recursive: true, mode: 0o700 })
     const repository = new Repository(folder, around)
-    await repository.git.run(['init', '--bare', '--quiet', '--template='])
+    await repository.git.run(['init', '--bare', '--quiet', '--template='], { signal })
     await writeFile(join(folder, 'config'), config)
     await writeFile(join(folder, `${marker}.new`), `${JSON.stringify({ workspace })}\n`)
     await rename(join(folder, `${marker}.new`), join(folder, marker))

@@ -252,8 +252,11 @@ export class Rewinder {
 
   async #openFor({ id, header: { cwd } }: Session): Promise<Workspace> {
     if (cwd === undefined) throw new RewindError('REWIND_OFF', `session "${id}" has no folder`)
-    const workspace = this.#ctx.sessions.get(id) === undefined ? undefined : await this.#workspaces.get(cwd)
-    return workspace ?? (await this.#workspaces.open(cwd))
+    // The points of a session that lives here build on what this program knows already.
+    const isLive = this.#ctx.sessions.get(id) !== undefined
+    const workspace = await (isLive ? this.#workspaces.get(cwd) : this.#workspaces.open(cwd))
+    if (workspace === undefined) throw new RewindError('REWIND_OFF', `restore points are off in "${cwd}"`)
+    return workspace
   }
 
   /** Where files are left alone, a state that cannot be kept is no reason to refuse. */

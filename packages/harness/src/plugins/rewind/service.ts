@@ -39,7 +39,8 @@ export interface RewindRow {
   readonly files: number
   readonly insertions: number
   readonly deletions: number
-  readonly point: RestorePoint
+  /** The state of the files; absent on a prompt whose turn has none. */
+  readonly point?: RestorePoint
 }
 
 export interface PointFile {

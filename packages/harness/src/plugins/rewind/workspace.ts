@@ -57,11 +57,14 @@ export class Workspace {
   }
 
   /** Makes the private repository where there is none. Rejects where that cannot be. */
-  static async open(folder: string, config: CheckedConfig): Promise<Workspace> {
+  static async open(folder: string, config: CheckedConfig, signal?: AbortSignal): Promise<Workspace> {
     const root = await realpath(folder).catch((cause: unknown) => {
       throw new RewindError('REWIND_FOLDER_GONE', `the folder "${folder}" is not there`, { cause })
     })
-    const repository = await Repository.open(repositoryFolder(config.home, root), root, surroundings(config))
+    const repository = await Repository.open(repositoryFolder(config.home, root), root, {
+      around: surroundings(config),
+      signal,
+    })
     const workspace = new Workspace(root, repository, config, await realpath(config.home))
     workspace.#base = await readStatIndex(repository.folder)
     return workspace
