@@ -25,6 +25,10 @@ export const sessionQuery: PluginObject<SessionQueryInput, SessionQueryConfig> =
     ctx.effect(() => async () => await (await loaded)?.close(), 'the index of sessions')
     const query = lazyQuery(load)
     ctx.provide('sessionQuery', query)
+    ctx.on('persistence/removed', async id => {
+      // Where no index is there is nothing to let go of.
+      if (loaded !== undefined || (await isThere(config.path))) await (await load()).forget(id)
+    })
     if (config.tools) ctx.plugin(tools, { query, config }, { wait: true })
   },
 }
@@ -42,6 +46,17 @@ const tools: PluginObject<ToolsConfig> = {
     const { sessionQueryTools } = await import('./tools/index.ts')
     for (const tool of sessionQueryTools(query, config)) ctx.tools.register(tool)
   },
+}
+
+async function isThere(path: string | undefined): Promise<boolean> {
+  const { access } = await import('node:fs/promises')
+  return (
+    path !== undefined &&
+    (await access(path).then(
+      () => true,
+      () => false,
+    ))
+  )
 }
 
 async function open(ctx: Context, config: SessionQueryConfig): Promise<IndexedQuery> {

@@ -9,6 +9,7 @@ import { checkFilters, fitsSession } from './filter.ts'
 import { lineageOf } from './lineage.ts'
 import { LogIndex } from './log-index.ts'
 import { overview } from './overview.ts'
+import { dropLog } from './reconcile.ts'
 import { searchEvents, searchSessions } from './search.ts'
 import type { SearchHost } from './search.ts'
 import { isReadable } from './service.ts'
@@ -35,6 +36,8 @@ import type {
   TitleSnapshot,
 } from './service.ts'
 import type { Sources } from './sources.ts'
+
+const forgetPatienceMs = 1000
 
 /** Answers from the live sessions, the store and the index of its logs. */
 export class IndexedQuery implements SessionQuery {
@@ -132,6 +135,11 @@ export class IndexedQuery implements SessionQuery {
 
   async searchEvents(request: EventSearchRequest, options?: SearchOptions): Promise<EventSearchPage> {
     return await searchEvents(this.#host(), request, options)
+  }
+
+  /** Lets go of what the index holds of a removed session. */
+  async forget(id: SessionId): Promise<void> {
+    await this.#index?.run(index => dropLog(index, id, forgetPatienceMs))
   }
 
   asCaller(agent: Agent): SessionQueries {

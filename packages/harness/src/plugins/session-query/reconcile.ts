@@ -56,6 +56,13 @@ export async function dropVanished(
   })
 }
 
+/** Removes what the index holds of one log. Where it cannot be written now, the next search does. */
+export async function dropLog(index: OpenIndex, id: SessionId, patienceMs: number): Promise<void> {
+  const log = index.rows.get(id)
+  if (log === undefined || !index.isWritable) return
+  await written(index, patienceMs, () => index.rows.remove(log.key))
+}
+
 /** Removes the documents of the oldest logs, the last of `newestFirst`, until the index is well within its size. */
 export async function makeRoomIn(
   index: OpenIndex,

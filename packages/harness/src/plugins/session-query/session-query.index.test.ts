@@ -57,16 +57,16 @@ test('a log that has grown is read from its last known event', async t => {
 })
 
 test('a log that another one has taken the place of is read anew', async t => {
-  const { ctx, query, put, streamed } = await openLibrary(t)
+  const { query, put, streamed, store } = await openLibrary(t)
   await put('a', [prompt('pear'), prompt('plum'), prompt('more')])
   await found(query, 'pear')
-  await ctx.sessionPersistence.remove(SessionId('a'))
+  await store.open().remove(SessionId('a'))
   await put('a', [prompt('apple'), prompt('plum'), prompt('fig'), prompt('quince')])
   streamed()
   assert.deepEqual(await found(query, 'pear'), {})
   assert.deepEqual(await found(query, 'quince'), { a: [3] })
   assert.deepEqual(streamed(), ['a from 2', 'a from 0'])
-  await ctx.sessionPersistence.remove(SessionId('a'))
+  await store.open().remove(SessionId('a'))
   assert.deepEqual(await found(query, 'quince'), {})
 })
 
@@ -252,4 +252,18 @@ test('when the store is gone its sessions are out of sight, not out of the index
   const again = await openLibrary(t, { store: first.store, path: kept })
   assert.deepEqual(await found(again.query, 'pear'), { s: [0] })
   assert.deepEqual(again.streamed(), [])
+})
+
+test('what is removed for good is gone from the index too, without a further question', async t => {
+  const { ctx, query, put, path } = await openLibrary(t)
+  await put('a', [prompt('a very secret pear')])
+  await put('b', [prompt('plum')])
+  await ctx.sessionPersistence.remove(SessionId('b'))
+  assert.throws(() => statSync(path), { code: 'ENOENT' }, 'a removal makes no index')
+  await found(query, 'pear')
+  await ctx.sessionPersistence.remove(SessionId('a'))
+  const db = new DatabaseSync(path, { readOnly: true })
+  t.after(() => db.close())
+  for (const table of ['sessions', 'documents'])
+    assert.equal(db.prepare(`SELECT count(*) AS n FROM ${table}`).get()?.['n'], 0, table)
 })
