@@ -6,6 +6,9 @@ import { textOf } from '../transcript.ts'
 import { size } from './request-text.ts'
 import type { FilesThen } from './files-then.ts'
 
+const shownMessages = 40
+const shownFiles = 40
+
 export interface ShownMoment {
   readonly moment: Moment
   /** By key; undefined where nobody derives any. */
@@ -24,7 +27,7 @@ export function momentLines({ moment, values, problems, files }: ShownMoment): s
     ...placeLines(moment),
     '',
     unbroken(`context      ${count(history.messages.length, 'message')}, ${route}`),
-    ...history.messages.map((message, index) => messageLine(message, history.seqs[index])),
+    ...contextLines(history),
     ...(queued.length === 0 ? [] : [`queued       ${count(queued.length, 'message')}`]),
     ...queued.map(message => messageLine(message, undefined)),
     '',
@@ -49,6 +52,13 @@ function placeLines({ event, cursor, calls, request, isAsking }: Moment): string
   })
   const head = `event #${event.seq} · ${event.type} · ${new Date(event.time).toISOString()} · ${where}`
   return [unbroken(head), ...[...asking, ...waiting].map(line => `  ${line}`)]
+}
+
+/** The last ones: what was said long ago is in `session show`. */
+function contextLines({ messages, seqs }: Moment['history']): string[] {
+  const first = Math.max(0, messages.length - shownMessages)
+  const earlier = first === 0 ? [] : [`  … ${count(first, 'earlier message')}; --json has all`]
+  return [...earlier, ...messages.slice(first).map((message, at) => messageLine(message, seqs[first + at]))]
 }
 
 function messageLine(
@@ -84,7 +94,9 @@ function filesLines(files: FilesThen): string[] {
   const { point, list } = files
   const bytes = list.reduce((sum, file) => sum + file.size, 0)
   const head = `files        ${count(list.length, 'file')}, ${size(bytes)}, as they were after event #${point.after}`
-  return [head, ...list.map(({ path, size: own }) => unbroken(`  ${path}  ${size(own)}`))]
+  const shown = list.slice(0, shownFiles).map(({ path, size: own }) => unbroken(`  ${path}  ${size(own)}`))
+  const rest = list.length - shown.length
+  return [head, ...shown, ...(rest === 0 ? [] : [`  … ${count(rest, 'more file')}; --json has all`])]
 }
 
 /** `1 file`, `1,200 files`. */

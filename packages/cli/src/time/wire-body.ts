@@ -6,6 +6,13 @@ import { compositionFiles } from '../composition.ts'
 import { CliError } from '../errors.ts'
 import type { Io } from '../io.ts'
 
+interface Place {
+  readonly session: Session
+  /** What to type where there is no body. */
+  readonly fix: string
+  readonly io: Io
+}
+
 /**
  * The body that would go to the provider, made by the adapter that serves it now. No key is in it and none is needed.
  *
@@ -14,8 +21,7 @@ import type { Io } from '../io.ts'
  */
 export async function wireBody(
   request: GenerateOptions,
-  session: Session,
-  { env, home }: Io,
+  { session, fix, io: { env, home } }: Place,
 ): Promise<Uint8Array> {
   const ctx = await headless({ home, env, permission: 'read-only', files: compositionFiles(home) })
   try {
@@ -24,21 +30,25 @@ export async function wireBody(
     try {
       const body = await ctx.llm.encode(request)
       if (body !== undefined) return body
-      throw noBody(request, 'its adapter has no wire of its own')
+      throw noBody(request, fix, { why: 'its adapter has no wire of its own' })
     } finally {
       leave()
     }
   } catch (error) {
     if (error instanceof CliError) throw error
-    throw noBody(request, messageOf(error), error)
+    throw noBody(request, fix, { why: messageOf(error), cause: error })
   } finally {
     await ctx.dispose()
   }
 }
 
-function noBody({ provider, model }: GenerateOptions, why: string, cause?: unknown): CliError {
+function noBody(
+  { provider, model }: GenerateOptions,
+  fix: string,
+  { why, cause }: { readonly why: string; readonly cause?: unknown },
+): CliError {
   return new CliError('NO_WIRE_BODY', `the body for ${provider}/${model} cannot be made: ${why}`, {
     cause,
-    fix: 'dsh session request … --json',
+    fix,
   })
 }

@@ -337,6 +337,30 @@ test('a replay stops at the first call that the log does not have, and says so',
   assert.deepEqual([keyless.code, keyless.stdout], [3, ''])
 })
 
+test('a replay that is stopped keeps what came so far, and tells it', async t => {
+  const { start, dsh, server, id } = await recorded(t)
+  server.push(reply.toolCall('read', { file_path: 'a.txt' }), reply.text('late').gate(new Promise(() => {})))
+  const running = start(['replay', id, '-m', 'deepseek/other'])
+  await server.received(6)
+  running.child.kill('SIGINT')
+  const { code, stdout, stderr } = await running.ended
+  assert.equal(code, 130, stderr)
+  assert.match(stdout, /^ended +done +cancelled$/m)
+  assert.match((await dsh(['session', 'show', sessionIn(stderr)])).stdout, /\n■ cancelled\n$/)
+})
+
+test('the demo has no wire, so there is no body of its requests', async t => {
+  const { dsh } = bench(t)
+  const id = sessionIn((await dsh(['run', '-m', 'demo/demo', 'hello'])).stderr)
+  const { code, stdout, stderr } = await dsh(['session', 'request', id, '1', '--raw'])
+  assert.deepEqual([code, stdout], [1, ''])
+  assert.equal(
+    stderr,
+    'error NO_WIRE_BODY: the body for demo/demo cannot be made: its adapter has no wire of its own\n  dsh session request ' +
+      `${id} 1 --json\n`,
+  )
+})
+
 test('live tools work in a copy of the folder as it was then, or in the one that is named', async t => {
   const { dsh, server, id, events, work, root } = await recorded(t)
   writeFileSync(join(work, 'a.txt'), 'changed later\n')

@@ -38,7 +38,11 @@ export const request: CommandBody = ({ words: [word = '', step = ''], values }, 
     const place = { session, requests, command: `dsh session request ${id}` }
     const shown = show(requestOf(step, place), session)
     if (raw === true) {
-      const body = await wireBody(shown.rebuilt.request, session, io)
+      const body = await wireBody(shown.rebuilt.request, {
+        session,
+        io,
+        fix: `dsh session request ${id} ${step} --json`,
+      })
       io.out.line(Buffer.from(body).toString())
       return 0
     }
