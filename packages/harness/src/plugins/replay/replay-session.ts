@@ -108,6 +108,10 @@ class Replay {
       return
     }
     const served = new ServedTools(ctx, exec => this.#serve(exec))
+    // A tool whose plugin is gone is answered from the log like every other.
+    for (const tool of this.#options.source.requestHeader()?.tools ?? []) {
+      if (ctx.tools.get(tool.name, null) === undefined) served.offer(tool)
+    }
     const prepend = { prepend: true }
     ctx.on('approval/request', async () => ({ outcome: 'allowed-once' }), prepend)
     ctx.on(

@@ -174,6 +174,24 @@ test('the first call that is not the recorded one ends the replay, and so does o
   assert.deepEqual(ran, [])
 })
 
+test('a tool whose plugin is gone is offered and answered as it was recorded', async t => {
+  const { ctx, turn, replay } = await setup(t, toolCall('old', { n: 1 }), text('done'))
+  const remove = ctx.tools.register(
+    defineTool({ name: 'old', description: 'Old.', parameters: {}, execute: () => 'was here' }),
+  )
+  await turn('one')
+  remove()
+  const { divergence, session } = await replay([toolCall('old', { n: 1 }), text('ok')])
+  assert.equal(divergence, undefined)
+  assert.deepEqual(textsIn(session), ['one', 'old?', '=was here', 'ok'])
+  const live = await replay([toolCall('old', { n: 1 }), text('ok')], { tools: 'live' })
+  assert.match(textsIn(live.session)[2] ?? '', /^=Error: .*"old"/)
+  assert.deepEqual(
+    ctx.tools.schemas().map(({ name }) => name),
+    ['look', 'touch'],
+  )
+})
+
 test('a call that was cut off has no recorded answer', async t => {
   const { ctx, agent, turn, replay } = await setup(t, toolCall('touch', {}), text('later'))
   ctx.on('tools/execute', (exec, next) => {
