@@ -12,6 +12,7 @@ import { headerOf, Portable } from './portable.ts'
 import type { CanonicalRequest } from './portable.ts'
 import type { RecordedMessage, RecordedRequest, Recording } from './recording.ts'
 import { replaceAgain } from './replaced.ts'
+import { isSameRequest } from './same-request.ts'
 import { ServedTools } from './served-tools.ts'
 import type { ServedResult } from './served-tools.ts'
 import { StandIns } from './stand-ins.ts'
@@ -285,27 +286,6 @@ function agentOf(ctx: Context): Agent {
   const { agent } = ctx
   if (agent === undefined) throw new TypeError('the context belongs to no agent')
   return agent
-}
-
-/** Whether both say the same, byte for byte. */
-function isSameRequest(a: CanonicalRequest, b: CanonicalRequest): boolean {
-  return (
-    JSON.stringify(a.header) === JSON.stringify(b.header) &&
-    a.messages.length === b.messages.length &&
-    a.messages.every((message, index) => isSameMessage(message, b.messages[index]))
-  )
-}
-
-const texts = new WeakMap<object, string>()
-
-function isSameMessage(a: object, b: object | undefined): boolean {
-  return a === b || (b !== undefined && textOf(a) === textOf(b))
-}
-
-function textOf(message: object): string {
-  const text = texts.get(message) ?? JSON.stringify(message)
-  texts.set(message, text)
-  return text
 }
 
 /** A provider's wish to be left alone is not waited for again. */
