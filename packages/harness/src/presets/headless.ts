@@ -73,8 +73,8 @@ export async function headless(options: HeadlessOptions): Promise<Context> {
   const base: readonly BuiltIn[] = [
     { plugin: retry },
     { plugin: recovery },
-    { plugin: rewind, settled: { home, env } },
     store,
+    { plugin: rewind, settled: { home, env } },
     projectionsIn(home),
     { plugin: title },
     queryIn(home),
@@ -149,10 +149,10 @@ export async function sessionReader({
   await ctx.plugin(ToolRuntime)
   await ctx.plugin(retry)
   await ctx.plugin(approval)
-  await ctx.plugin(rewind, { home })
   const [store, ...others] = storesIn(home)
   if (files.length > 0) await composeStore(ctx, { base: [store], others }, { env, files })
   else await mount(ctx, store)
+  await ctx.plugin(rewind, { home })
   await mount(ctx, projectionsIn(home))
   await ctx.plugin(title)
   await mount(ctx, queryIn(home))

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { lstatSync, readdirSync, readFileSync } from 'node:fs'
 import { appendFile, chmod, mkdir, rm, symlink, truncate, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { SessionId } from '@dsh/protocol'
 import { outline } from '@dsh/harness/testing'
@@ -36,6 +37,15 @@ test('a turn begins with a point, and each step that changed files ends with one
     ],
   )
   assert.match(outline(agent.session.events), /te:completed$/)
+})
+
+test('only the user can read what is kept', async t => {
+  const { turn, at, home } = await openPlace(t)
+  await turn(() => writeFile(at('a'), '1'))
+  const found = readdirSync(join(home, 'restore'), { recursive: true, encoding: 'utf8' })
+  assert.ok(found.length > 10)
+  for (const path of ['', ...found])
+    assert.equal(lstatSync(join(home, 'restore', path)).mode & 0o077, 0, path)
 })
 
 test('files go back to how they were before a step, and an undo brings the later ones again', async t => {

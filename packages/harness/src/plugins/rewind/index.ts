@@ -21,7 +21,7 @@ export type { RewindConfig } from './config.ts'
  */
 export const rewind: PluginObject<RewindConfig, CheckedConfig> = {
   name: 'rewind',
-  inject: ['sessions', 'tools'],
+  inject: { required: ['sessions', 'tools'], optional: ['sessionPersistence'] },
   get Config() {
     return rewindSchema()
   },

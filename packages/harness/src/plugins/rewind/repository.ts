@@ -57,6 +57,7 @@ const marker = 'workspace.json'
 const config = `[core]
 	repositoryformatversion = 0
 	bare = true
+	sharedRepository = 0600
 	quotePath = false
 	protectNTFS = false
 	protectHFS = false
@@ -105,9 +106,11 @@ export class Repository {
     if (found !== undefined) return found
     await mkdir(folder, { recursive: true, mode: 0o700 })
     const repository = new Repository(folder, around)
-    await repository.git.run(['init', '--bare', '--quiet', '--template='], { signal })
-    await writeFile(join(folder, 'config'), config)
-    await writeFile(join(folder, `${marker}.new`), `${JSON.stringify({ workspace })}\n`)
+    await repository.git.run(['init', '--bare', '--quiet', '--shared=0600', '--template='], { signal })
+    await writeFile(join(folder, 'config'), config, { mode: 0o600 })
+    await writeFile(join(folder, `${marker}.new`), `${JSON.stringify({ workspace })}\n`, {
+      mode: 0o600,
+    })
     await rename(join(folder, `${marker}.new`), join(folder, marker))
     return repository
   }

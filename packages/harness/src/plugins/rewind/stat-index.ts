@@ -62,7 +62,7 @@ export async function writeStatIndex(folder: string, base: Base): Promise<void> 
   }
   const { commit, tree, facts } = base
   const temporary = join(folder, `${file}.${randomUUID()}`)
-  await writeFile(temporary, JSON.stringify({ version, commit, tree, facts, rows }))
+  await writeFile(temporary, JSON.stringify({ version, commit, tree, facts, rows }), { mode: 0o600 })
   await rename(temporary, join(folder, file))
 }
 
