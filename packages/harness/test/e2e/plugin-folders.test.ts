@@ -97,9 +97,10 @@ test('an import without an injected service is found, one of events is free', ()
   assert.deepEqual(planted(`import { fs } from '../fs/index.ts'\nexport const more = { inject: ['fs'] }`), [])
 })
 
-/** The name of what is mounted as a plugin: an object with `apply`. */
+/** The name of what is mounted as a plugin: an object with `apply`. A fold has one too, and the types it applies. */
 function nameOfPlugin(value: unknown): string[] {
   if (typeof value !== 'object' || value === null) return []
   const { apply, name } = value as { readonly apply?: unknown; readonly name?: unknown }
-  return typeof apply === 'function' && typeof name === 'string' ? [name] : []
+  const isPlugin = typeof apply === 'function' && !('types' in value)
+  return isPlugin && typeof name === 'string' ? [name] : []
 }

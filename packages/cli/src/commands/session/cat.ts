@@ -1,4 +1,4 @@
-import { toJsonText } from '@dsh/harness/plugins/persistence'
+import { toJsonText } from '@dsh/harness/kernel'
 import type { JsonValue } from '@dsh/protocol'
 import { findSession } from '../../sessions.ts'
 import type { CommandBody } from '../../command.ts'

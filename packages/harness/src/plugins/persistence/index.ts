@@ -17,7 +17,6 @@ export type {
   StreamGap,
   StreamOptions,
 } from '../../core/session/index.ts'
-export { toJsonText } from './json-text.ts'
 export { createLocalProcesses } from './local.ts'
 export { mountPersistence } from './mount.ts'
 export type { PersistenceOptions } from './mount.ts'

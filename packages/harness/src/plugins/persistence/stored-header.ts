@@ -1,7 +1,6 @@
 import { sessionFormatVersion } from '@dsh/protocol'
 import type { JsonValue, SessionHeader } from '@dsh/protocol'
-import { isCount, isFields, parseJson } from '../../kernel/index.ts'
-import { toJsonText } from './json-text.ts'
+import { isCount, isFields, parseJson, toJsonText } from '../../kernel/index.ts'
 
 /** What a medium stores of a session besides its events. */
 export interface HeaderLine {

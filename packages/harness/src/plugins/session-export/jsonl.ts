@@ -1,9 +1,16 @@
 import { createHash } from 'node:crypto'
 import type { JsonValue, SessionEvent, SessionHeader } from '@dsh/protocol'
-import { freezeJson, isCount, isFields, isText, messageOf, parseJson } from '../../kernel/index.ts'
+import {
+  freezeJson,
+  isCount,
+  isFields,
+  isText,
+  messageOf,
+  parseJson,
+  toJsonText,
+} from '../../kernel/index.ts'
 import type { Fields } from '../../kernel/index.ts'
 import { isChunkRow } from '../../core/session/index.ts'
-import { toJsonText } from '../persistence/index.ts'
 import { ExportError } from './errors.ts'
 import type { Redaction } from './redact.ts'
 

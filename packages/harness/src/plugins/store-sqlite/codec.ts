@@ -1,8 +1,7 @@
 import { hash } from 'node:crypto'
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import type { JsonValue, SessionEvent } from '@dsh/protocol'
-import { isFields, parseJson } from '../../kernel/index.ts'
-import { toJsonText } from '../persistence/index.ts'
+import { isFields, parseJson, toJsonText } from '../../kernel/index.ts'
 
 /** An event as its row holds it. */
 export interface EventRow {
