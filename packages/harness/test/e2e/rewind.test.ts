@@ -5,7 +5,10 @@ import { appendFile, chmod, mkdir, rm, symlink, truncate, writeFile } from 'node
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { SessionId } from '@dsh/protocol'
-import { outline } from '@dsh/harness/testing'
+import { fs } from '@dsh/harness/plugins/fs'
+import { text, toolCall } from '@dsh/harness/plugins/llm-scripted'
+import type { ScriptEntry } from '@dsh/harness/plugins/llm-scripted'
+import { outline, say } from '@dsh/harness/testing'
 import { openPlace, pointsOf, seqOf, treeOf } from './rewind-place.ts'
 
 function sh(command: string, cwd: string): void {
@@ -240,4 +243,30 @@ test('sessions of one workspace have points of their own, whatever the other doe
   assert.deepEqual(kept, [{ path: 'b', reason: 'changed-by-user' }])
   await ctx.rewind.apply(other.session, seqOf(other.session, 'user/message'), { scope: 'files' })
   assert.throws(() => readFileSync(at('b')), { code: 'ENOENT' })
+})
+
+test('what was read before a fork may be edited in it; after a rewind it is read again first', async t => {
+  const { ctx, adapter, agent, at, resumeAgent } = await openPlace(t)
+  await ctx.plugin(fs)
+  await writeFile(at('a'), 'one\n')
+  const run = async (who: typeof agent, ...script: readonly ScriptEntry[]): Promise<void> => {
+    adapter.push(...script, text('done'))
+    who.followup(say('go'))
+    await who.whenIdle()
+  }
+  const edit = (from: string, to: string): ScriptEntry =>
+    toolCall('edit', { file_path: at('a'), old_string: from, new_string: to })
+  await run(agent, toolCall('read', { file_path: at('a') }))
+  const fork = await ctx.rewind.fork(agent.session)
+  const child = await resumeAgent(fork)
+  await run(child.agent, edit('one', 'two'))
+  assert.equal(readFileSync(at('a'), 'utf8'), 'two\n')
+  const { session } = await ctx.rewind.apply(
+    child.agent.session,
+    seqOf(child.agent.session, 'user/message', 1),
+  )
+  assert.equal(readFileSync(at('a'), 'utf8'), 'one\n')
+  const again = await resumeAgent(session)
+  await run(again.agent, edit('one', 'four'), toolCall('read', { file_path: at('a') }), edit('one', 'three'))
+  assert.equal(readFileSync(at('a'), 'utf8'), 'three\n')
 })
