@@ -1,19 +1,16 @@
 import { writeFileSync, writeSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
-import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { SessionId } from '@dsh/protocol'
 import { SessionStore } from '../../src/core/session/index.ts'
 import type { Session } from '../../src/core/session/index.ts'
-import { defineTool } from '../../src/core/tools/index.ts'
 import { Context } from '../../src/kernel/index.ts'
 import type { PluginObject } from '../../src/kernel/index.ts'
-import { llmOpenAIChat } from '../../src/plugins/llm-openai-chat/index.ts'
 import { mountPersistence } from '../../src/plugins/persistence/index.ts'
-import { sessionProjections } from '../../src/plugins/session-projections/index.ts'
 import type { FileSystem, OpenFile } from '../../src/plugins/store-jsonl/index.ts'
 import { localFileSystem } from '../../src/plugins/store-jsonl/local.ts'
-import { createHarness, say, userFact, watchMedium } from '../../src/testing/index.ts'
+import { watchMedium } from '../../src/testing/crash/ledger.ts'
+import { userFact } from '../../src/testing/facts.ts'
 import { Journal } from './journal.ts'
 import { openMedium } from './media.ts'
 import type { MediumName } from './media.ts'
@@ -96,77 +93,6 @@ function withPoints(fs: FileSystem): FileSystem {
   }
 }
 
-/** Two turns over the wire, with three calls of a tool. */
-async function runTurns(): Promise<void> {
-  const { ctx, agent } = await createHarness()
-  const counts = new Map<string, number>()
-  const reachNext = (name: string): void => {
-    const count = (counts.get(name) ?? 0) + 1
-    counts.set(name, count)
-    reach(`${name} ${count}`)
-  }
-  // Outside the barrier of the store, which is mounted behind it.
-  ctx.on('llm/stream', (_options, next) => {
-    reachNext('before the barrier of request')
-    return next()
-  })
-  await ctx.plugin(store())
-  await ctx.plugin(sessionProjections, { folder: join(task.home, 'projections'), writeEveryEvents: 10 })
-  await ctx.plugin(llmOpenAIChat, { env: { DEEPSEEK_BASE_URL: task.url, DEEPSEEK_API_KEY: 'sk-mock' } })
-  watchLoop(ctx, reachNext)
-  const one = agent(id, { provider: 'deepseek', model: 'deepseek-flash' })
-  for (const prompt of ['go', 'go on']) {
-    one.followup(say(prompt))
-    reachNext('followup')
-    await one.whenIdle()
-    journal.confirm(one.session.header, one.session.length)
-    reachNext('idle')
-  }
-}
-
-function watchLoop(ctx: Context, reachNext: (name: string) => void): void {
-  ctx.on('session/event', (_session, event) => {
-    const isClaim = event.type === 'agent/inbox/spliced' && (event.data.removedCount ?? 0) > 0
-    reachNext(isClaim ? 'claim' : event.type)
-  })
-  ctx.on('agent/pre-step', async (step, next) => {
-    const result = await next()
-    reachNext('pre-step')
-    await ctx.sessions.flush(step.agent.session)
-    reachNext('pre-step flush')
-    return result
-  })
-  ctx.on('llm/stream', (options, next) => {
-    const session = options.sessionId === undefined ? undefined : ctx.sessions.get(options.sessionId)
-    if (session !== undefined) journal.request(session.header, session.length, options)
-    reachNext('dispatch')
-    const stream = next()
-    return (async function* () {
-      for await (const chunk of stream) {
-        reachNext('chunk of the wire')
-        yield chunk
-      }
-    })()
-  })
-  ctx.on('tools/execute', (_execution, next) => {
-    reachNext('flushed call')
-    return next()
-  })
-  ctx.tools.register(
-    defineTool({
-      name: 'work',
-      description: 'Works.',
-      parameters: {},
-      execute(_args, exec) {
-        reachNext('body')
-        if (exec.agent !== undefined) journal.effect(exec.agent.session.header, exec.callId)
-        reachNext('effect')
-        return 'worked'
-      },
-    }),
-  )
-}
-
 async function openStore(): Promise<Context> {
   const ctx = new Context()
   await ctx.plugin(SessionStore)
@@ -229,6 +155,12 @@ async function hold(): Promise<void> {
   }
   await ctx.dispose()
   process.exit()
+}
+
+/** Loaded where it is needed alone: a program that lives for a moment should start in one. */
+async function runTurns(): Promise<void> {
+  const turns = await import('./turns.ts')
+  await turns.runTurns({ task, store: store(), journal, reach })
 }
 
 await { turns: runTurns, append: appendForever, resume: resumeOnce, hold }[task.role]()

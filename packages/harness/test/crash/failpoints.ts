@@ -228,8 +228,10 @@ export async function killWhileAppending({ medium, seed, sessions, lives }: Appe
     try {
       for (let life = 1; life <= lives; life += 1) {
         const { child } = await victim.run({ role: 'append' })
-        await victim.hasWritten(random.below(40))
+        await victim.hasWritten(random.below(40), child)
         await killed(child)
+        if (child.signalCode !== 'SIGKILL')
+          throw new Error(`a program ended by itself, with ${child.exitCode}`)
         tally.add(`life ${life} of session ${session}`, await examineVictim(victim))
       }
     } finally {

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { allParts } from './parts.ts'
-import { failedRow, toTable } from './report.ts'
+import { byKind, failedRow, toTable } from './report.ts'
 import type { Row } from './report.ts'
 
 // `npm run test:crash [words of parts]`: every part in a process of its own, a table, and exit code 1 where anything
@@ -45,11 +45,13 @@ async function runAll(names: readonly string[]): Promise<readonly Row[]> {
 
 async function main(words: readonly string[]): Promise<void> {
   const begun = performance.now()
-  const names = allParts.map(({ name }) => name)
-  const chosen = names.filter(name => words.length === 0 || words.some(word => name.includes(word)))
+  const chosen = allParts.filter(({ name }) => words.length === 0 || words.some(word => name.includes(word)))
   console.log(`DSH_CRASH_SEED=${seed}`)
-  const rows = await runAll(chosen)
-  console.log(`\n${toTable(rows)}\n\n${((performance.now() - begun) / 1000).toFixed(0)} s`)
+  const rows = await runAll(chosen.map(({ name }) => name))
+  console.log(`\n${toTable(rows)}`)
+  // For the README.
+  console.log(`\n${toTable(byKind(rows, index => chosen[index]?.kind ?? ''))}`)
+  console.log(`\n${((performance.now() - begun) / 1000).toFixed(0)} s`)
   for (const { scenario, failures } of rows)
     for (const failure of failures) console.log(`\n${scenario}: ${failure}`)
   if (rows.every(({ failures }) => failures.length === 0)) return

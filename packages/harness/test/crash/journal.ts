@@ -2,8 +2,8 @@ import { appendFileSync, readFileSync } from 'node:fs'
 import type { SessionEvent, SessionHeader } from '@dsh/protocol'
 import { parseJson } from '../../src/kernel/index.ts'
 import type { GenerateOptions } from '../../src/core/llm/index.ts'
-import { CrashLedger } from '../../src/testing/index.ts'
-import { sameRequest, startedCall } from './loop.ts'
+import { CrashLedger } from '../../src/testing/crash/ledger.ts'
+import { sameRequest, startedCall } from './witnesses.ts'
 
 type Line =
   | { readonly offer: SessionHeader; readonly events: readonly SessionEvent[] }

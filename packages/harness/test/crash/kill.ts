@@ -88,16 +88,17 @@ export class Victim {
     return child
   }
 
-  /** Resolves once so many lines more stand in the journal. */
-  async hasWritten(lines: number): Promise<void> {
+  /** Resolves once so many lines more stand in the journal, or the program that writes them has ended. */
+  async hasWritten(lines: number, child: ChildProcess): Promise<void> {
     const count = (): number =>
       readFileSync(this.journal).reduce((sum, byte) => sum + (byte === 10 ? 1 : 0), 0)
     const enough = count() + lines
     const { promise, resolve } = Promise.withResolvers<void>()
     const look = (): void => {
-      if (count() >= enough) resolve()
+      if (count() >= enough || hasEnded(child)) resolve()
     }
     const watcher = watch(this.journal, look)
+    child.once('exit', look)
     look()
     await promise
     watcher.close()
@@ -120,10 +121,14 @@ export class Victim {
 
 /** Resolves once the program is gone. */
 export async function killed(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return
+  if (hasEnded(child)) return
   const exit = once(child, 'exit')
   child.kill('SIGKILL')
   await exit
+}
+
+function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {
+  return exitCode !== null || signalCode !== null
 }
 
 /** The first text that is written to an empty file. */

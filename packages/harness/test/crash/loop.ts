@@ -1,6 +1,4 @@
 import { setImmediate as nextTask } from 'node:timers/promises'
-import type { SessionEvent } from '@dsh/protocol'
-import { rebuildRequest } from '../../src/core/invariants/index.ts'
 import type { GenerateOptions } from '../../src/core/llm/index.ts'
 import type { Session } from '../../src/core/session/index.ts'
 import { defineTool } from '../../src/core/tools/index.ts'
@@ -8,9 +6,9 @@ import type { Context, PluginObject } from '../../src/kernel/index.ts'
 import { text, toolCalls } from '../../src/plugins/llm-scripted/index.ts'
 import { mountPersistence } from '../../src/plugins/persistence/index.ts'
 import { createHarness, say } from '../../src/testing/index.ts'
-import type { Witness } from '../../src/testing/index.ts'
 import type { Scenario } from './enumerate.ts'
 import type { Machine } from './machine.ts'
+import { sameRequest, startedCall } from './witnesses.ts'
 
 /** A point where the store makes sure of the log before it goes on. */
 export type Barrier = 'llm/stream' | 'tools/execute'
@@ -73,21 +71,6 @@ function sent<T>(machine: Machine, session: Session, request: GenerateOptions, a
   return answer
 }
 
-export function sameRequest(
-  length: number,
-  request: Pick<GenerateOptions, 'messages' | 'system' | 'tools'>,
-): Witness {
-  const { messages, system, tools } = request
-  const text = JSON.stringify([messages, system, tools])
-  return stored => {
-    if (stored.length < length)
-      return `a request was sent behind event ${length - 1}, and ${stored.length} are stored`
-    const parts = rebuildRequest(stored.slice(0, length))
-    const rebuilt = JSON.stringify([parts.messages, parts.header?.system, parts.header?.tools])
-    return rebuilt === text ? undefined : `the request behind event ${length - 1} is rebuilt as another`
-  }
-}
-
 function registerWork(ctx: Context, machine: Machine): void {
   const work = defineTool({
     name: 'work',
@@ -101,15 +84,4 @@ function registerWork(ctx: Context, machine: Machine): void {
     },
   })
   ctx.tools.register(work)
-}
-
-/** The body of a call has begun, so the log must say that it may have done something. */
-export function startedCall(callId: string): Witness {
-  return (stored: readonly SessionEvent[]) => {
-    const has = (type: 'tool/call' | 'tool/start'): boolean =>
-      stored.some(event => event.type === type && event.data.callId === callId)
-    return has('tool/call') && has('tool/start')
-      ? undefined
-      : `call ${callId} has run, and the log does not say so`
-  }
 }

@@ -3,7 +3,7 @@ import type { CrashState, Disk, Expectations, ModelOptions, Remains } from '../.
 import { startProgram } from '../../src/testing/contracts/store-program.ts'
 import type { StoreProgram } from '../../src/testing/contracts/store-program.ts'
 import type { FileSystem } from '../../src/plugins/store-jsonl/index.ts'
-import type { LockHost } from '../../src/plugins/store-jsonl/lock.ts'
+import type { LockHost } from '../../src/plugins/store-jsonl/files/lock.ts'
 import { JsonlMedium } from '../../src/plugins/store-jsonl/medium.ts'
 import { isProvablyDead } from '../../src/plugins/persistence/index.ts'
 import type { Medium, ProcessIdentity } from '../../src/plugins/persistence/index.ts'

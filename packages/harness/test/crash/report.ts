@@ -66,6 +66,22 @@ export function toTable(rows: readonly Row[]): string {
   return ['| scenario | crashes | recovered | lost | s |', '|---|--:|--:|--:|--:|', ...lines].join('\n')
 }
 
+/** One row for all rows of the same kind. */
+export function byKind(rows: readonly Row[], kindOf: (index: number) => string): readonly Row[] {
+  const kinds = Map.groupBy(rows.entries(), ([index]) => kindOf(index))
+  return [...kinds].map(([scenario, entries]) => {
+    const sum = (of: (row: Row) => number): number => entries.reduce((total, [, row]) => total + of(row), 0)
+    return {
+      scenario,
+      states: sum(row => row.states),
+      recovered: sum(row => row.recovered),
+      lost: sum(row => row.lost),
+      seconds: sum(row => row.seconds),
+      failures: [],
+    }
+  })
+}
+
 /** The row of a part that never came to its end. */
 export function failedRow(scenario: string, text: string): Row {
   return { scenario, states: 1, recovered: 0, lost: 0, seconds: 0, failures: [text] }

@@ -122,9 +122,15 @@ class Examination {
             )
           this.#checkOrder(id, events)
           this.#checkIdentities(id, events)
+          await this.#verify(program, id)
         })
       }
     })
+  }
+
+  async #verify({ ctx }: StoreProgram, id: SessionId): Promise<void> {
+    const { problems } = await ctx.sessionPersistence.verify(id)
+    for (const { code, message } of problems) this.#tell('available', `${code}: ${message}`, id)
   }
 
   async #list(persistence: SessionPersistence, expectations: Expectations): Promise<ReadonlySet<SessionId>> {

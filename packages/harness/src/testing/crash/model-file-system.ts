@@ -119,6 +119,12 @@ export class ModelFileSystem implements FileSystem {
     this.#note('unlink', path)
   }
 
+  async setTime(path: string, mtimeMs: number): Promise<void> {
+    const inode = this.#there(this.#lookUp(path), path)
+    this.#inodes.set(inode, { ...this.#node(inode, path), mtimeMs })
+    this.#note('setTime', path)
+  }
+
   async syncFolder(path: string): Promise<void> {
     const inode = this.#there(this.#lookUp(path), path)
     this.#folder(inode, path)
