@@ -53,7 +53,7 @@ export function untoldCutOffs(session: Session): readonly CutOff[] {
   return found
 }
 
-function isNotice({ type, data }: SessionEvent): boolean {
+export function isNotice({ type, data }: SessionEvent): boolean {
   if (type !== 'user/message') return false
   const { source } = data
   return source.kind === 'plugin' && source.plugin === noticeSource

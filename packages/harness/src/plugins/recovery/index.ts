@@ -2,6 +2,7 @@ import type { Agent } from '../../core/agent/index.ts'
 import type { Session } from '../../core/session/index.ts'
 import { Service } from '../../kernel/index.ts'
 import type { Context, Disposer, PluginObject } from '../../kernel/index.ts'
+import { isNotice } from './cut-off.ts'
 import { noticeOf } from './notice.ts'
 import { examineSession } from './report.ts'
 import type { RecoveryReport } from './report.ts'
@@ -16,7 +17,10 @@ declare module '../../kernel/index.ts' {
   }
 }
 
-/** Names what a session had that ended with its process: tasks, questions; one line each, for model and person. */
+/**
+ * Names what a session had that ended with an earlier process, and whose end its log does not tell: tasks, questions;
+ * one line each, for model and person.
+ */
 export type LostThings = (session: Session) => readonly string[]
 
 /** `ctx.recovery`: what an unclean end left of a session. */
@@ -54,11 +58,12 @@ export const recovery: PluginObject = {
   inject: { required: ['agents'], optional: ['fs'] },
   apply(ctx) {
     const service = new Recovery(ctx)
-    const resumed = new WeakSet<Agent>()
+    /** How long the log was. */
+    const resumed = new WeakMap<Agent, number>()
     ctx.on(
       'agent/session-start',
       ({ agent, source }) => {
-        if (source === 'resume') resumed.add(agent)
+        if (source === 'resume') resumed.set(agent, agent.session.length)
       },
       { global: true },
     )
@@ -66,8 +71,10 @@ export const recovery: PluginObject = {
       'agent/pre-step',
       async ({ agent, signal }, next) => {
         const decision = await next()
-        if (!resumed.has(agent) || decision.kind === 'reject') return decision
-        const report = await service.report(agent.session, signal)
+        const from = resumed.get(agent)
+        if (from === undefined || decision.kind === 'reject') return decision
+        const isTold = [...agent.session.since(from)].some(isNotice)
+        const report = isTold ? undefined : await service.report(agent.session, signal)
         const notice = report && noticeOf(report)
         // Once the log holds the notice, or nothing had to be told, there is nothing left to tell.
         if (notice === undefined) resumed.delete(agent)

@@ -199,6 +199,30 @@ test('what was lost with the process is told with it, and only then', async t =>
   forget()
 })
 
+test('what was lost between two turns is told as well, once', async t => {
+  const whole: Draft[] = [
+    ...brokenOff([]),
+    ['step/end', { turn: 1, step: 1 }],
+    ['turn/end', { turn: 1, reason: { kind: 'completed' } }],
+  ]
+  const { ctx, adapter, resume } = await setup(t, whole)
+  ctx.recovery.register(() => ['task 1 has ended'])
+  const { agent } = await resume()
+  const report = await ctx.recovery.report(agent.session)
+  assert.deepEqual([report?.turns, report?.lost], [[], ['task 1 has ended']])
+  assert.equal(report?.time, agent.session.last('turn/end')?.time)
+  adapter.push(text('ok'), text('ok'))
+  for (const prompt of ['one', 'two']) {
+    agent.followup(say(prompt))
+    await agent.whenIdle()
+  }
+  const notice = [
+    'The program ended in the middle of the work above and was started again. What it left:',
+    '- task 1 has ended',
+  ].join('\n')
+  assert.deepEqual(noticesIn(adapter.requests), [[notice], [notice]])
+})
+
 test('a session that came to its end, or lost nothing, is told nothing', async t => {
   const at = { turn: 1, step: 1 }
   const whole: Draft[] = [

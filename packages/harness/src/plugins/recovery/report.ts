@@ -22,7 +22,7 @@ export interface RecoveryReport {
   readonly lost: readonly string[]
 }
 
-/** Undefined for a session that was not cut off, or whose model has been told already. */
+/** Undefined for a session that lost nothing and was not cut off, or whose model has been told of that already. */
 export async function examineSession(
   ctx: Context,
   session: Session,
@@ -30,8 +30,8 @@ export async function examineSession(
   signal?: AbortSignal,
 ): Promise<RecoveryReport | undefined> {
   const cutOffs = untoldCutOffs(session)
-  const last = cutOffs.at(-1)
-  if (last === undefined) return undefined
+  const last = cutOffs.at(-1) ?? session.last('turn/end')
+  if (last === undefined || (cutOffs.length === 0 && lost.length === 0)) return undefined
   const turns = await Promise.all(
     cutOffs.map(async cutOff => ({
       ...cutOff,
