@@ -18,7 +18,7 @@ import { faultyFileSystem, logOf, userFact } from '../../testing/index.ts'
 import type { FaultyFileSystem } from '../../testing/index.ts'
 import { isProvablyDead } from '../persistence/index.ts'
 import type { LogWriter, ProcessIdentity } from '../persistence/index.ts'
-import type { FileSystem } from './file-system.ts'
+import type { FileSystem } from './files/file-system.ts'
 import { localFileSystem } from './local.ts'
 import { JsonlMedium } from './medium.ts'
 

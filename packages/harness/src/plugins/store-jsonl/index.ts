@@ -7,7 +7,7 @@ import { createLocalProcesses, mountPersistence } from '../persistence/index.ts'
 import { localFileSystem, watchFolder } from './local.ts'
 import { JsonlMedium } from './medium.ts'
 
-export type { FileStat, FileSystem, OpenFile } from './file-system.ts'
+export type { FileStat, FileSystem, OpenFile } from './files/file-system.ts'
 
 export interface StoreJsonlConfig {
   /** The folder of all sessions; made when the first is stored. */

@@ -22,7 +22,7 @@ import {
 import type { Stats } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
-import type { FileStat, FileSystem, OpenFile } from './file-system.ts'
+import type { FileStat, FileSystem, OpenFile } from './files/file-system.ts'
 
 const syncData = promisify(fdatasync)
 const syncAll = promisify(fsync)

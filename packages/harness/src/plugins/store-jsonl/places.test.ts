@@ -22,11 +22,11 @@ import type { SessionEvent, SessionHeader } from '@dsh/protocol'
 import { faultyFileSystem, logOf, userFact } from '../../testing/index.ts'
 import { createLocalProcesses } from '../persistence/index.ts'
 import type { MediumRow } from '../persistence/index.ts'
-import type { FileSystem } from './file-system.ts'
-import { encodeFrame } from './frames.ts'
+import type { FileSystem } from './files/file-system.ts'
+import { encodeFrame } from './format/frames.ts'
 import { localFileSystem } from './local.ts'
 import { JsonlMedium } from './medium.ts'
-import { chainHash, toChainLine, toHeaderLine } from './records.ts'
+import { chainHash, toChainLine, toHeaderLine } from './format/records.ts'
 
 const events = logOf(['turn/start', { turn: 1 }], ['user/message', userFact('hello')])
 

@@ -8,7 +8,7 @@ import { testStoreAgainstMemory } from '../../testing/contracts/differential.ts'
 import { testStore } from '../../testing/contracts/store.ts'
 import type { StorePlace } from '../../testing/contracts/store.ts'
 import { createLocalProcesses } from '../persistence/index.ts'
-import { decodeFrame, frameAt } from './frames.ts'
+import { decodeFrame, frameAt } from './format/frames.ts'
 import { localFileSystem } from './local.ts'
 import { JsonlMedium } from './medium.ts'
 

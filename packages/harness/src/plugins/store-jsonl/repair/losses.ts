@@ -1,8 +1,8 @@
 import type { SessionEvent } from '@dsh/protocol'
-import type { LostEvents } from '../persistence/index.ts'
-import type { Branch } from './chain.ts'
-import type { LogGap } from './gaps.ts'
-import type { LogScan } from './scan.ts'
+import type { LostEvents } from '../../persistence/index.ts'
+import type { Branch } from '../read/chain.ts'
+import type { LogGap } from '../read/gaps.ts'
+import type { LogScan } from '../read/scan.ts'
 
 /** Events that stand behind a gap, or are gone with it. */
 interface Loss {

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { basename, dirname, join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import type { SessionHolder } from '../../core/session/index.ts'
-import { PersistenceError } from '../persistence/index.ts'
-import type { ProcessIdentity, Processes } from '../persistence/index.ts'
+import type { SessionHolder } from '../../../core/session/index.ts'
+import { PersistenceError } from '../../persistence/index.ts'
+import type { ProcessIdentity, Processes } from '../../persistence/index.ts'
 import { errnoOf, hasNoLinks, unlessMissing, writeAll } from './file-system.ts'
 import type { FileSystem } from './file-system.ts'
 

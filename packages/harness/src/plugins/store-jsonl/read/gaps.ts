@@ -1,8 +1,8 @@
 import type { SessionEvent } from '@dsh/protocol'
-import type { StreamGap } from '../persistence/index.ts'
+import type { StreamGap } from '../../persistence/index.ts'
 import { nextSeqOf } from './chain.ts'
 import type { Mark } from './chain.ts'
-import type { DamagePiece, FrameMark } from './walk.ts'
+import type { DamagePiece, FrameMark } from '../format/walk.ts'
 
 type LogGapCode =
   /** Bytes that are not what was written. */

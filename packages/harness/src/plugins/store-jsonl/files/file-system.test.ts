@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { array, assert as check, asyncProperty, constantFrom, nat, oneof, record } from 'fast-check'
-import { ModelFileSystem } from '../../testing/index.ts'
+import { ModelFileSystem } from '../../../testing/index.ts'
 import type { FileSystem, OpenFile } from './file-system.ts'
-import { localFileSystem } from './local.ts'
+import { localFileSystem } from '../local.ts'
 
 const names = ['a', 'b', 'd', 'd/a', 'd/e', 'd/e/b', 'a/x', 'missing/x'] as const
 const name = constantFrom(...names)

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { SessionId } from '@dsh/protocol'
-import { PersistenceError } from '../persistence/index.ts'
+import { PersistenceError } from '../../persistence/index.ts'
 import { storeError } from './errors.ts'
 import { unlessMissing } from './file-system.ts'
 import type { FileStat, FileSystem } from './file-system.ts'

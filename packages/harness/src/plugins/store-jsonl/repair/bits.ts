@@ -1,11 +1,11 @@
 import { setImmediate } from 'node:timers/promises'
-import { nextSeqOf } from './chain.ts'
-import type { ReadableFile } from './file-system.ts'
-import { frameAt } from './frames.ts'
-import { chainHash } from './records.ts'
-import { scanHeader } from './scan.ts'
-import { decodeText, splitFrame, walkLog } from './walk.ts'
-import { FileWindow } from './window.ts'
+import { nextSeqOf } from '../read/chain.ts'
+import type { ReadableFile } from '../files/file-system.ts'
+import { frameAt } from '../format/frames.ts'
+import { chainHash } from '../format/records.ts'
+import { scanHeader } from '../read/scan.ts'
+import { decodeText, splitFrame, walkLog } from '../format/walk.ts'
+import { FileWindow } from '../files/window.ts'
 
 /** The byte that once stood at `offset`. */
 export interface Patch {

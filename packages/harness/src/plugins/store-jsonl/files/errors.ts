@@ -1,4 +1,4 @@
-import { PersistenceError } from '../persistence/index.ts'
+import { PersistenceError } from '../../persistence/index.ts'
 import { errnoOf } from './file-system.ts'
 
 const reasons: Readonly<Record<string, string>> = {

@@ -1,6 +1,6 @@
 import type { SessionHeader } from '@dsh/protocol'
-import type { MediumProblem, MediumReport } from '../persistence/index.ts'
-import type { FileSystem } from './file-system.ts'
+import type { MediumProblem, MediumReport } from '../../persistence/index.ts'
+import type { FileSystem } from '../files/file-system.ts'
 import type { LogGap } from './gaps.ts'
 import { foreignText, textsBeside, withLog } from './open-log.ts'
 import type { LogPlace, OpenedFile } from './open-log.ts'

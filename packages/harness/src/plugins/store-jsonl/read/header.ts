@@ -1,5 +1,5 @@
-import type { HeaderLine } from '../persistence/index.ts'
-import type { FileSystem } from './file-system.ts'
+import type { HeaderLine } from '../../persistence/index.ts'
+import type { FileSystem } from '../files/file-system.ts'
 import { scanHeader } from './scan.ts'
 
 const usualBytes = 4096

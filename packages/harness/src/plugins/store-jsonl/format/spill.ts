@@ -1,5 +1,5 @@
 import type { JsonValue, SessionEvent } from '@dsh/protocol'
-import { toJsonText } from '../persistence/index.ts'
+import { toJsonText } from '../../../kernel/index.ts'
 
 /** Longer strings are kept beside the log, bytes of UTF-8. */
 export const longestInlineText = 64 * 1024

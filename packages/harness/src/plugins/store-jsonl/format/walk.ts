@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import { decodeFrame, frameAt, nextMagic, rawContent } from './frames.ts'
 import { chainHash, isRowLine, parseChainLine } from './records.ts'
 import type { ChainLine } from './records.ts'
-import type { FileWindow } from './window.ts'
+import type { FileWindow } from '../files/window.ts'
 
 /** A whole frame of events. Frames are counted from the header, which is 0; a damaged stretch counts as one. */
 export interface FramePiece {

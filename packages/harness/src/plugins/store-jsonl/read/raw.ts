@@ -1,12 +1,12 @@
-import type { RawLog } from '../persistence/index.ts'
-import type { FileSystem } from './file-system.ts'
-import { pathsIn, sessionFolder } from './layout.ts'
+import type { RawLog } from '../../persistence/index.ts'
+import type { FileSystem } from '../files/file-system.ts'
+import { pathsIn, sessionFolder } from '../files/layout.ts'
 import { assertOwn, damaged, withLog } from './open-log.ts'
 import type { LogPlace } from './open-log.ts'
-import { toChainLine } from './records.ts'
+import { toChainLine } from '../format/records.ts'
 import { scanHeader } from './scan.ts'
-import { decodeText, walkLog } from './walk.ts'
-import { FileWindow } from './window.ts'
+import { decodeText, walkLog } from '../format/walk.ts'
+import { FileWindow } from '../files/window.ts'
 
 /** What `zstdcat` prints of a log: the header line, then each frame's; frames that cannot be decoded are left out. */
 export function readRawLog(fs: FileSystem, place: LogPlace, signal?: AbortSignal): Promise<RawLog> {

@@ -1,14 +1,14 @@
 import type { SessionId } from '@dsh/protocol'
-import type { StoredBatch, StreamOptions } from '../persistence/index.ts'
-import type { FileSystem, OpenFile } from './file-system.ts'
-import { pathsIn } from './layout.ts'
+import type { StoredBatch, StreamOptions } from '../../persistence/index.ts'
+import type { FileSystem, OpenFile } from '../files/file-system.ts'
+import { pathsIn } from '../files/layout.ts'
 import { assertOwn, damaged, openLog, textsBeside } from './open-log.ts'
 import type { LogPlace } from './open-log.ts'
 import { LogScan, toStreamGap } from './scan.ts'
 import type { ScanOptions } from './scan.ts'
-import { frameAgain } from './walk.ts'
-import type { FrameMark } from './walk.ts'
-import { FileWindow } from './window.ts'
+import { frameAgain } from '../format/walk.ts'
+import type { FrameMark } from '../format/walk.ts'
+import { FileWindow } from '../files/window.ts'
 
 const mostMarks = 32
 

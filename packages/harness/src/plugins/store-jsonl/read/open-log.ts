@@ -1,11 +1,11 @@
 import { sessionFormatVersion } from '@dsh/protocol'
 import type { SessionHeader, SessionId } from '@dsh/protocol'
-import { newerFormatText, PersistenceError } from '../persistence/index.ts'
-import { getArtifact } from './artifacts.ts'
-import { storeError } from './errors.ts'
-import type { FileSystem, OpenFile } from './file-system.ts'
-import { revisionOf } from './find.ts'
-import { pathsIn } from './layout.ts'
+import { newerFormatText, PersistenceError } from '../../persistence/index.ts'
+import { getArtifact } from '../files/artifacts.ts'
+import { storeError } from '../files/errors.ts'
+import type { FileSystem, OpenFile } from '../files/file-system.ts'
+import { revisionOf } from '../files/find.ts'
+import { pathsIn } from '../files/layout.ts'
 import type { GetText } from './resolve.ts'
 
 /** Where one session is stored. */

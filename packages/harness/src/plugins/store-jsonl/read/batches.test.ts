@@ -7,12 +7,12 @@ import { test } from 'node:test'
 import type { TestContext } from 'node:test'
 import { SessionId } from '@dsh/protocol'
 import type { SessionEvent } from '@dsh/protocol'
-import { logOf, userFact } from '../../testing/index.ts'
-import { headerOf } from '../../testing/contracts/store-samples.ts'
-import { createLocalProcesses } from '../persistence/index.ts'
-import type { FileSystem } from './file-system.ts'
-import { localFileSystem } from './local.ts'
-import { JsonlMedium } from './medium.ts'
+import { logOf, userFact } from '../../../testing/index.ts'
+import { headerOf } from '../../../testing/contracts/store-samples.ts'
+import { createLocalProcesses } from '../../persistence/index.ts'
+import type { FileSystem } from '../files/file-system.ts'
+import { localFileSystem } from '../local.ts'
+import { JsonlMedium } from '../medium.ts'
 
 const id = SessionId('s1')
 const frameEvents = 10

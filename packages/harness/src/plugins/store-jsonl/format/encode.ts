@@ -1,5 +1,5 @@
 import type { SessionEvent } from '@dsh/protocol'
-import { isChunkRow, packChunks } from '../../core/session/index.ts'
+import { isChunkRow, packChunks } from '../../../core/session/index.ts'
 import { encodeFrame } from './frames.ts'
 import { chainHash, toChainLine } from './records.ts'
 import { toEventLine } from './spill.ts'

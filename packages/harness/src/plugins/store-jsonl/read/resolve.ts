@@ -1,7 +1,7 @@
 import type { SessionEvent } from '@dsh/protocol'
 import type { LogBatch, LogGap } from './gaps.ts'
-import { putBack } from './spill.ts'
-import type { Spill } from './spill.ts'
+import { putBack } from '../format/spill.ts'
+import type { Spill } from '../format/spill.ts'
 
 export type GetText = (sha256: string) => Promise<Buffer | undefined>
 

@@ -1,6 +1,6 @@
-import { walkLog } from './walk.ts'
-import type { DamagePiece, FrameMark, TailPiece } from './walk.ts'
-import type { FileWindow } from './window.ts'
+import { walkLog } from '../format/walk.ts'
+import type { DamagePiece, FrameMark, TailPiece } from '../format/walk.ts'
+import type { FileWindow } from '../files/window.ts'
 
 export type Mark = FrameMark | DamagePiece | TailPiece
 

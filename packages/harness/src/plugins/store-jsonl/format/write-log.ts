@@ -1,10 +1,10 @@
 import type { SessionEvent } from '@dsh/protocol'
 import { encodeEvents } from './encode.ts'
-import { writeAll } from './file-system.ts'
-import type { OpenFile } from './file-system.ts'
+import { writeAll } from '../files/file-system.ts'
+import type { OpenFile } from '../files/file-system.ts'
 import { chainHash } from './records.ts'
 import type { KeepText } from './spill.ts'
-import type { FileWindow } from './window.ts'
+import type { FileWindow } from '../files/window.ts'
 
 /** Writes a log frame by frame; each names the one before it. */
 export class LogDraft {

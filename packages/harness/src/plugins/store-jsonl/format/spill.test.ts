@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { test } from 'node:test'
 import type { SessionEvent } from '@dsh/protocol'
-import { toJsonText } from '../persistence/index.ts'
+import { toJsonText } from '../../../kernel/index.ts'
 import { longestInlineText, putBack, toEventLine } from './spill.ts'
 import type { Spill } from './spill.ts'
 
