@@ -38,7 +38,7 @@ function cellsOf(row: RewindRow, transcript: Transcript): Cells {
     kind: kind === 'tool' ? oneLine(row.text) : kind,
     text: kind === 'user' ? `"${oneLine(row.text)}"` : subjectOf(row, transcript),
     files: countOf(files),
-    lines: files === 0 ? '' : `+${insertions} -${deletions}`,
+    lines: files === 0 || kind === 'rewind' ? '' : `+${insertions} -${deletions}`,
     left: leftOut(row),
   }
 }
