@@ -13,6 +13,7 @@ test('each failure that a command mends names it', () => {
     [{ code: 'AUTH' }, "export SOME_KEY='…'"],
     [{ code: 'UNKNOWN_MODEL' }, 'dsh models'],
     [{ code: 'SESSION_HELD' }, 'dsh session show 0abc'],
+    [{ code: 'SESSION_DAMAGED' }, 'dsh session repair 0abc'],
     [{ code: 'SESSION_FORMAT_NEWER' }, 'npm install -g dsh@latest'],
     [{ code: 'STORE_FAILED', cause: full }, "df -h '/home/me/my home'"],
     [

@@ -29,8 +29,9 @@ export function fixFor(failure: Failure, context: FixContext): string | undefine
       return `${command} run "…"   # a new session, with a shorter task`
     case 'SESSION_FORMAT_NEWER':
       return 'npm install -g dsh@latest'
-    case 'SESSION_HELD':
     case 'SESSION_DAMAGED':
+      return sessionId && `${command} session repair ${sessionId}`
+    case 'SESSION_HELD':
     case 'SESSION_READ_ONLY':
       return sessionId && `${command} session show ${sessionId}`
     case 'STORE_FAILED':

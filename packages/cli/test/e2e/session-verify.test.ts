@@ -40,6 +40,16 @@ test('a session is verified; a damaged one is told with its place, and mended wi
     ),
   )
 
+  const shown = await dsh(['session', 'show', id])
+  assert.match(shown.stdout, /^› one\n/)
+  assert.match(
+    shown.stderr,
+    new RegExp(`\ndamaged: events .*\ndsh session verify ${id} tells what can be mended\n$`),
+  )
+  const refused = await dsh(['run', '-r', id, 'three'])
+  assert.equal(refused.code, 1)
+  assert.match(refused.stderr, new RegExp(`^error SESSION_DAMAGED: .*\n {2}.*session repair ${id}\n`, 'm'))
+
   const repaired = await dsh(['session', 'repair', id])
   assert.equal(repaired.code, 0, repaired.stderr)
   const [kept = ''] = globSync(join(dirname(path), 'log-before-repair-*.jsonl.zst'))

@@ -19,11 +19,12 @@ export async function withReader<T>(io: Io, job: (reader: SessionReader) => Prom
 }
 
 /** Says what a reader must know beside the events. */
-export function tellState({ readOnly, holder, gaps = [] }: StoredSession, err: Output): void {
+export function tellState({ header, readOnly, holder, gaps = [] }: StoredSession, err: Output): void {
   if (readOnly !== undefined) err.line(`the session is read-only: ${inert(readOnly)}`)
   else if (holder !== undefined) err.line(`the session is open in process ${holder.pid}`)
   for (const { fromSeq, toSeq, bytes, reason } of gaps) {
     const lost = toSeq < fromSeq ? `before event ${fromSeq}` : `events ${fromSeq} to ${toSeq}, ${bytes} bytes`
     err.line(`damaged: ${lost}: ${inert(reason)}`)
   }
+  if (gaps.length > 0) err.line(`dsh session verify ${inert(header.id)} tells what can be mended`)
 }
