@@ -1,7 +1,7 @@
-import type { JsonValue } from '@dsh/protocol'
+import type { Json } from './json.ts'
 
 /** `JSON.stringify` for values of any depth; the native one overflows the stack at a few thousand levels. */
-export function toJsonText(value: JsonValue): string {
+export function toJsonText(value: Json): string {
   try {
     return JSON.stringify(value)
   } catch (error) {
@@ -11,22 +11,22 @@ export function toJsonText(value: JsonValue): string {
 }
 
 interface Level {
-  readonly entries: readonly (readonly [key: string | undefined, value: JsonValue])[]
+  readonly entries: readonly (readonly [key: string | undefined, value: Json])[]
   readonly close: string
   at: number
 }
 
-function toDeepJsonText(root: JsonValue): string {
+function toDeepJsonText(root: Json): string {
   const text: string[] = []
   const levels: Level[] = []
-  const put = (value: JsonValue): void => {
+  const put = (value: Json): void => {
     if (typeof value !== 'object' || value === null) {
       text.push(JSON.stringify(value))
       return
     }
     const isArray = Array.isArray(value)
     const entries = isArray
-      ? (value as readonly JsonValue[]).map(item => [undefined, item] as const)
+      ? (value as readonly Json[]).map(item => [undefined, item] as const)
       : Object.entries(value).filter(([, item]) => item !== undefined)
     text.push(isArray ? '[' : '{')
     levels.push({ entries, close: isArray ? ']' : '}', at: 0 })
