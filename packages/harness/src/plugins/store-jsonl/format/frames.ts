@@ -19,9 +19,12 @@ export type WalkStep =
 
 const magic = 0xfd2fb528
 const magicBytes = Buffer.from([0x28, 0xb5, 0x2f, 0xfd])
+export const descriptorAt = magicBytes.length
 const maxBlockSize = 128 * 1024
 const checksumSize = 4
 const checksumFlag = 0b100
+// Set by no encoder, and passed over by every decoder.
+const strayFlag = 0b10000
 const maxFrameText = 1 << 30
 // The checksum of a raw frame is reckoned on little-endian words.
 const longestRaw = endianness() === 'LE' ? 4096 : 0
@@ -124,6 +127,12 @@ export function frameAt(bytes: Buffer, start: number): WalkStep {
   if ((descriptor & 0b1000) !== 0) return bad(start, 'a reserved bit of the frame header is set')
   if ((descriptor & checksumFlag) === 0) return bad(start, 'the frame has no checksum')
   return walkBlocks(bytes, start, start + 5 + headerRest(descriptor))
+}
+
+/** The descriptor of a frame in which a bit flipped that no decoder looks at, put right; undefined where it is right. */
+export function strayDescriptor(frame: Buffer): number | undefined {
+  const descriptor = frame.readUInt8(descriptorAt)
+  return (descriptor & strayFlag) === 0 ? undefined : descriptor & ~strayFlag
 }
 
 /** Where the next frame may begin, at or behind `from`; −1 where none can. */

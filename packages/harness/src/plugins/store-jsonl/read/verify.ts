@@ -1,6 +1,8 @@
 import type { SessionHeader } from '@dsh/protocol'
 import type { MediumProblem, MediumReport } from '../../persistence/index.ts'
 import type { FileSystem } from '../files/file-system.ts'
+import { descriptorAt, strayDescriptor } from '../format/frames.ts'
+import { findFlippedBits } from '../repair/bits.ts'
 import type { LogGap } from './gaps.ts'
 import { foreignText, textsBeside, withLog } from './open-log.ts'
 import type { LogPlace, OpenedFile } from './open-log.ts'
@@ -31,8 +33,10 @@ async function reportOn(
     next = (batch.events.at(-1)?.seq ?? next - 1) + 1
   }
   const { tail } = scan.end()
-  if (tail?.changed !== undefined) problems.push(toTailProblem(tail, { frame: scan.frames, seq: next }))
-  const tornBytes = tail === undefined || tail.changed !== undefined ? 0 : tail.bytes
+  const flipped = problems.length > 0 ? undefined : await flippedAtEnd(opened, scan)
+  if (flipped !== undefined) problems.push(flipped)
+  else if (tail?.changed !== undefined) problems.push(toTailProblem(tail, { frame: scan.frames, seq: next }))
+  const tornBytes = tail === undefined || problems.length > 0 ? 0 : tail.bytes
   return {
     header: scan.header,
     frames: scan.frames,
@@ -46,6 +50,24 @@ async function reportOn(
 function problemsOfHeader(header: SessionHeader, place: LogPlace): readonly MediumProblem[] {
   if (header.id === place.id) return []
   return [{ code: 'HEADER_FOREIGN', message: foreignText(header, place), frame: 0, offset: 0 }]
+}
+
+/** A last frame of which one bit is another: it may look like a write that was broken off, or like a sound one. */
+async function flippedAtEnd({ file, size }: OpenedFile, scan: LogScan): Promise<MediumProblem | undefined> {
+  const { tail, length } = scan.end()
+  const { last } = scan
+  const isStray =
+    last !== undefined && strayDescriptor(await scan.window.from(last.start, descriptorAt + 1)) !== undefined
+  if (!isStray && (tail === undefined || tail.changed !== undefined)) return undefined
+  if ((await findFlippedBits(file, size)).length === 0) return undefined
+  const at = isStray
+    ? { frame: scan.frames - 1, seq: last.chain.firstSeq, offset: last.start }
+    : { frame: scan.frames, seq: length - (tail?.kept ?? 0), offset: tail?.start ?? size }
+  return {
+    code: 'LAST_FRAME_DAMAGED',
+    message: 'a bit of the last frame is not the one that was written',
+    ...at,
+  }
 }
 
 function toProblem({ code, reason, frame, offset, fromSeq }: LogGap): MediumProblem {

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { nextSeqOf } from '../read/chain.ts'
 import type { ReadableFile } from '../files/file-system.ts'
-import { frameAt } from '../format/frames.ts'
+import { descriptorAt, frameAt, strayDescriptor } from '../format/frames.ts'
 import { chainHash } from '../format/records.ts'
 import { scanHeader } from '../read/scan.ts'
 import { decodeText, splitFrame, walkLog } from '../format/walk.ts'
@@ -42,6 +42,9 @@ export async function findFlippedBits(file: ReadableFile, size: number): Promise
       continue
     }
     await tryUntil(piece.start, own => chainHash(own) === piece.chain.prev)
+    // Nothing in a frame tells of this one.
+    const value = strayDescriptor(await window.from(piece.start, descriptorAt + 1))
+    if (value !== undefined) patches.push({ offset: piece.start + descriptorAt, value })
     start = piece.end
     last = { hash: piece.hash, next: nextSeqOf(piece) }
   }

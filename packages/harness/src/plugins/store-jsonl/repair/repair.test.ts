@@ -147,6 +147,20 @@ test('whichever single bit flipped, the log is byte for byte what was written, a
   assert.ok(mended > 1)
 })
 
+test('a bit that no decoder looks at is put right, in the middle and at the end', async t => {
+  const { medium, frames, put, path } = await setup(t)
+  const sound = Buffer.concat(frames)
+  for (const nth of [2, 3]) {
+    const broken = Buffer.from(sound)
+    const at = Buffer.concat(frames.slice(0, nth)).length + 4
+    broken.writeUInt8(broken.readUInt8(at) ^ 0b10000, at)
+    put(broken)
+    assert.equal((await medium.verify(id)).problems.length, 1)
+    assert.deepEqual((await medium.repair(id)).mended, 1)
+    assert.deepEqual(readFileSync(path), sound)
+  }
+})
+
 test('a header that is spoiled beyond that is nothing that can be mended', async t => {
   const { medium, frames, put, path } = await setup(t)
   const [head, ...rest] = frames
