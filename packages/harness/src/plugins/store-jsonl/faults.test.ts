@@ -180,6 +180,24 @@ test('what is acknowledged has reached the disk, with the names that lead to it'
   await writer.close()
 })
 
+test('an artifact whose name was not made durable is made so when it is put again', async t => {
+  const { program } = setup(t)
+  const { fs, medium } = program()
+  const writer = medium.begin(header)
+  await writer.append(events.slice(0, 2))
+  const bytes = Buffer.from('a picture')
+  const { length } = fs.calls
+  await writer.putArtifact(bytes, 'image/png')
+  const folderSyncs = fs.calls.slice(length).filter(call => call === 'syncFolder').length
+  const other = Buffer.from('another')
+  fs.inject({ call: 'syncFolder', nth: folderSyncs, code: 'EMFILE' })
+  await assert.rejects(writer.putArtifact(other, 'image/png'), { code: 'STORE_FAILED' })
+  const again = fs.calls.length
+  await writer.putArtifact(other, 'image/png')
+  assert.equal(fs.calls.slice(again).filter(call => call === 'syncFolder').length, folderSyncs)
+  await writer.close()
+})
+
 test('a log that cannot be looked at is not taken for a free place', async t => {
   const { program } = setup(t)
   const { writer } = await write(program().medium, 1)

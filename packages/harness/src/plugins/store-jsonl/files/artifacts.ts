@@ -24,8 +24,9 @@ export async function putArtifact(
   const isText = textTypes.test(type)
   const path = join(folder, isText ? `${sha256}.zst` : sha256)
   // What is there may be from before a power failure, so its bytes are looked at and not its name alone.
-  if (!(await hasArtifact(fs, folder, sha256)))
-    await publishFile(fs, path, isText ? await compress(bytes, compression) : bytes)
+  // And its name may not be durable: whoever put it there may have died, or failed, before that was done.
+  if (await hasArtifact(fs, folder, sha256)) await fs.syncFolder(folder)
+  else await publishFile(fs, path, isText ? await compress(bytes, compression) : bytes)
   return { sha256, bytes: bytes.length }
 }
 
