@@ -9,7 +9,7 @@ import type {
   StreamOptions,
 } from '../core/session/index.ts'
 import { adopt } from '../kernel/index.ts'
-import { PersistenceError } from '../plugins/persistence/index.ts'
+import { heldBy, notStored, PersistenceError } from '../plugins/persistence/index.ts'
 import type { LogWriter, Medium, StoredLog } from '../plugins/persistence/index.ts'
 
 interface Entry {
@@ -278,23 +278,12 @@ function lostText(seq: number): string {
   return `event ${seq} is lost`
 }
 
-function notStored(id: SessionId): PersistenceError {
-  return new PersistenceError('SESSION_NOT_FOUND', `session "${id}" is not stored`)
-}
-
 function damaged(id: SessionId): PersistenceError {
   return new PersistenceError('SESSION_DAMAGED', `the log of session "${id}" is damaged`)
 }
 
 function pathOf(id: SessionId): string {
   return `memory:${id}`
-}
-
-function heldBy(holder: SessionHolder): PersistenceError {
-  const since = new Date(holder.since).toISOString()
-  return new PersistenceError('SESSION_HELD', `process ${holder.pid} has the session open since ${since}`, {
-    holder,
-  })
 }
 
 function isThere(id: SessionId): PersistenceError {

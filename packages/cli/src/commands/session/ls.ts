@@ -5,10 +5,11 @@ import { workFolder } from '../../run/folder.ts'
 import { inert, unbroken } from '../../text.ts'
 import type { CommandBody } from '../../command.ts'
 import type { Io } from '../../io.ts'
-import type { SessionOverview, SessionOverviews, UnreadableSession } from '@dsh/harness/plugins/session-query'
+import type { SessionOverview, SessionOverviews } from '@dsh/harness/plugins/session-query'
+import type { UnreadableRow } from '@dsh/harness/session'
 import { withReader } from './reader.ts'
 
-type Row = SessionOverview | UnreadableSession
+type Row = SessionOverview | UnreadableRow
 
 const usualRows = 20
 const titleColumns = 44

@@ -2,7 +2,7 @@ import { linesOf } from '../../lines.ts'
 import { Stop } from '../../run/signals.ts'
 import { findSession } from '../../sessions.ts'
 import { Transcript } from '../../transcript.ts'
-import type { SessionPersistence, SessionRow } from '@dsh/harness/session'
+import type { ReadableRow, SessionPersistence } from '@dsh/harness/session'
 import type { SessionEvent } from '@dsh/protocol'
 import type { CommandBody } from '../../command.ts'
 import type { Io } from '../../io.ts'
@@ -22,11 +22,7 @@ export const show: CommandBody = ({ values, words: [word = ''] }, io) =>
 const closedText = 'nobody has the session open, so nothing more will come'
 
 /** Prints what happens as it happens, until a signal comes or nobody works on the session any more. */
-async function follow(
-  { id, header }: Extract<SessionRow, { readonly header: unknown }>,
-  sessions: SessionPersistence,
-  io: Io,
-): Promise<number> {
+async function follow({ id, header }: ReadableRow, sessions: SessionPersistence, io: Io): Promise<number> {
   const stop = new Stop(io)
   const leaving = new AbortController()
   io.out.onFailure(() => leaving.abort())

@@ -2,7 +2,7 @@ import { messageOf } from '@dsh/harness/kernel'
 import type { SessionStats } from '@dsh/harness/plugins/session-projections'
 import type { TitleSnapshot } from '@dsh/harness/plugins/title'
 import type { SessionReader } from '@dsh/harness/presets/headless'
-import type { SessionRow } from '@dsh/harness/session'
+import type { ReadableRow } from '@dsh/harness/session'
 import { CliError } from '../../errors.ts'
 import { findSession } from '../../sessions.ts'
 import { sessionLines, totalLines } from '../../stats/text.ts'
@@ -19,8 +19,6 @@ export const stats: CommandBody = ({ values, words: [word] }, io) =>
     else await tellOne(reader, word, io, { json })
     return 0
   })
-
-type ReadableRow = Extract<SessionRow, { readonly header: unknown }>
 
 interface Known {
   readonly stats: SessionStats

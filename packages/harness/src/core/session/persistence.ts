@@ -144,17 +144,24 @@ export interface SessionSnapshot {
   readonly revision: string
 }
 
-export type SessionRow =
-  | {
-      readonly id: SessionId
-      readonly header: SessionHeader
-      readonly updatedAt: number
-      readonly path: string
-      /** The same exactly as long as nothing was written; absent where the store has no such mark. */
-      readonly revision?: string
-      /** What the log takes where it is stored. */
-      readonly bytes?: number
-      /** Who has it open for writing. */
-      readonly holder?: SessionHolder | undefined
-    }
-  | { readonly id: SessionId; readonly problem: string; readonly path: string }
+export type SessionRow = ReadableRow | UnreadableRow
+
+export interface ReadableRow {
+  readonly id: SessionId
+  readonly header: SessionHeader
+  readonly updatedAt: number
+  readonly path: string
+  /** The same exactly as long as nothing was written; absent where the store has no such mark. */
+  readonly revision?: string
+  /** What the log takes where it is stored. */
+  readonly bytes?: number
+  /** Who has it open for writing. */
+  readonly holder?: SessionHolder | undefined
+}
+
+/** A stored session of which no more can be told than why it cannot be read. */
+export interface UnreadableRow {
+  readonly id: SessionId
+  readonly problem: string
+  readonly path: string
+}

@@ -1,5 +1,12 @@
 import type { SessionEvent } from '@dsh/protocol'
-import type { Session, SessionStore, StoredBatch, StreamOptions } from '../../core/session/index.ts'
+import type {
+  Session,
+  SessionStore,
+  StoredBatch,
+  StoredGap,
+  StreamGap,
+  StreamOptions,
+} from '../../core/session/index.ts'
 
 const eventsAtOnce = 500
 
@@ -41,6 +48,26 @@ export async function* checkedBatches(
     }
     if (sound.length > 0 || before !== undefined) yield withGap(before, sound)
   }
+}
+
+/** All batches as one log. */
+export async function gather(batches: AsyncIterable<StoredBatch>): Promise<{
+  readonly events: readonly SessionEvent[]
+  readonly gaps: readonly StoredGap[]
+}> {
+  const events: SessionEvent[] = []
+  const gaps: (StoredGap & { readonly events: SessionEvent[] })[] = []
+  for await (const { gap, events: more } of batches) {
+    if (gap !== undefined) gaps.push({ ...toStreamGap(gap), events: [] })
+    const list = gaps.at(-1)?.events ?? events
+    for (const event of more) list.push(event)
+  }
+  return { events, gaps }
+}
+
+/** A gap without what a medium knows of it besides. */
+export function toStreamGap({ fromSeq, toSeq, bytes, reason }: StreamGap): StreamGap {
+  return { fromSeq, toSeq, bytes, reason }
 }
 
 function withGap(gap: StoredBatch['gap'], events: readonly SessionEvent[]): StoredBatch {

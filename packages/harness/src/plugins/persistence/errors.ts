@@ -1,4 +1,5 @@
 import { sessionFormatVersion } from '@dsh/protocol'
+import type { SessionEvent, SessionId } from '@dsh/protocol'
 import { HarnessError } from '../../kernel/index.ts'
 import type { SessionHolder } from '../../core/session/index.ts'
 
@@ -46,6 +47,45 @@ export class PersistenceError extends HarnessError<PersistenceErrorCode> {
     super(code, message, options)
     this.holder = options.holder
   }
+}
+
+export function notStored(id: SessionId): PersistenceError {
+  return new PersistenceError('SESSION_NOT_FOUND', `session "${id}" is not stored`)
+}
+
+export function damagedLog(id: SessionId, reason: string, path: string): PersistenceError {
+  return new PersistenceError('SESSION_DAMAGED', `the log of session "${id}" is damaged: ${reason}: ${path}`)
+}
+
+/** Throws STALE_APPEND for events that do not begin at `next`, or have a gap. */
+export function assertNext(events: readonly SessionEvent[], next: number): void {
+  for (const [index, { seq }] of events.entries()) {
+    if (seq === next + index) continue
+    throw new PersistenceError(
+      'STALE_APPEND',
+      `seq ${seq} does not continue the log, expected ${next + index}`,
+    )
+  }
+}
+
+const systemReasons: Readonly<Record<string, string>> = {
+  ENOSPC: 'no space is left on the device',
+  EDQUOT: 'the disk quota is used up',
+  EROFS: 'the file system is read-only',
+  EACCES: 'permission is denied',
+  EPERM: 'permission is denied',
+  EIO: 'the device failed',
+  EMFILE: 'too many files are open',
+  ENOENT: 'its file or folder is gone',
+  ENOTDIR: 'a part of the path is no folder',
+  EISDIR: 'a folder lies where a file should',
+  ELOOP: 'links lead in a circle',
+  ENAMETOOLONG: 'the path is too long',
+}
+
+/** What the errno name `code` means, for a person. */
+export function systemReason(code: string): string | undefined {
+  return systemReasons[code]
 }
 
 export function newerFormatText(version: number, path: string): string {

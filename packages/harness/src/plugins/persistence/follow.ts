@@ -2,7 +2,7 @@ import type { SessionEvent, SessionId } from '@dsh/protocol'
 import { jsonEquals } from '../../kernel/index.ts'
 import type { FollowOptions, Session, StoredBatch } from '../../core/session/index.ts'
 import { Doorbell } from './doorbell.ts'
-import { PersistenceError } from './errors.ts'
+import { notStored, PersistenceError } from './errors.ts'
 import type { Medium } from './medium.ts'
 import type { Timers } from './write-behind.ts'
 
@@ -191,8 +191,7 @@ class StoredRounds {
   }
 
   #leave(): void {
-    if (this.#revision === undefined && !this.#cursor.isKnown)
-      throw new PersistenceError('SESSION_NOT_FOUND', `session "${this.#id}" is not stored`)
+    if (this.#revision === undefined && !this.#cursor.isKnown) throw notStored(this.#id)
     this.isGone = true
   }
 }

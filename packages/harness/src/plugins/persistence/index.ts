@@ -3,9 +3,19 @@
  * live sessions behind them, and holds model requests and tools back until the log is durable.
  */
 export * from './notice.ts'
-export { newerFormatText, PersistenceError } from './errors.ts'
+export { gather, toStreamGap } from './batches.ts'
+export {
+  assertNext,
+  damagedLog,
+  newerFormatText,
+  notStored,
+  PersistenceError,
+  systemReason,
+} from './errors.ts'
 export type { PersistenceErrorCode } from './errors.ts'
-export type { LogWriter, Medium, MediumRow, ReadOptions, ResumeOptions, StoredLog } from './medium.ts'
+export { heldBy, parseOwner, toHolder, unknownHolder } from './holder.ts'
+export type { LogOwner } from './holder.ts'
+export type { LogWriter, Medium, ReadOptions, ResumeOptions, StoredLog } from './medium.ts'
 export type {
   LostEvents,
   MediumProblem,

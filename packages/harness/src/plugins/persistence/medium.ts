@@ -24,7 +24,7 @@ export interface Medium {
   read(id: SessionId, options?: ReadOptions): Promise<StoredLog | undefined>
   /** Changes with every write; undefined where nothing is stored. */
   revision(id: SessionId): Promise<string | undefined>
-  list(signal?: AbortSignal): Promise<readonly MediumRow[]>
+  list(signal?: AbortSignal): Promise<readonly SessionRow[]>
   /** A writer for a log that is not there yet. Nothing is stored, or held, before its first append. */
   begin(header: SessionHeader): LogWriter
   /** Takes the right to continue a log, and reads it then. Rejects with SESSION_HELD, or where it must not go on. */
@@ -85,8 +85,6 @@ export interface StoredLog {
   readonly holder?: SessionHolder | undefined
   readonly path: string
 }
-
-export type MediumRow = SessionRow & { readonly revision?: string }
 
 /** The only right to write one log. Calls come one after another. */
 export interface LogWriter {

@@ -20,7 +20,7 @@ import type {
 } from '../../core/session/index.ts'
 import { checkedBatches, liveBatches } from './batches.ts'
 import type { Coordinator } from './coordinator.ts'
-import { PersistenceError } from './errors.ts'
+import { notStored, PersistenceError } from './errors.ts'
 import { followSession } from './follow.ts'
 import type { FollowHost } from './follow.ts'
 import { viewOf } from './restore.ts'
@@ -173,10 +173,6 @@ export class Persistence extends Service implements SessionPersistence {
       throw new PersistenceError('SESSION_LIVE', `session "${session.id}" is in the middle of a turn`)
     return { header: session.header, events: session.events }
   }
-}
-
-function notStored(id: SessionId): PersistenceError {
-  return new PersistenceError('SESSION_NOT_FOUND', `session "${id}" is not stored`)
 }
 
 function assertSeq(fromSeq: number): void {

@@ -1,5 +1,5 @@
 import type { SessionId } from '@dsh/protocol'
-import type { SessionRow } from '../../core/session/index.ts'
+import type { ReadableRow } from '../../core/session/index.ts'
 import type { Context } from '../../kernel/index.ts'
 import type { SessionListMetadata } from '../session-projections/index.ts'
 import type { StoredCandidate } from './plan.ts'
@@ -29,10 +29,7 @@ export async function removeStored(ctx: Context, id: SessionId): Promise<boolean
   }
 }
 
-async function isArchived(
-  ctx: Context,
-  row: Extract<SessionRow, { readonly header: unknown }>,
-): Promise<boolean> {
+async function isArchived(ctx: Context, row: ReadableRow): Promise<boolean> {
   try {
     const snapshot = await ctx.get('sessionProjectionCache')?.coldSnapshot(row)
     const metadata = snapshot?.values['sessionListMetadata'] as unknown as SessionListMetadata | undefined

@@ -1,6 +1,6 @@
 import type { SessionEvent, SessionEventType, SessionHeader, SessionId } from '@dsh/protocol'
 import type { Agent } from '../../core/agent/index.ts'
-import type { SessionHolder, StoredGap } from '../../core/session/index.ts'
+import type { SessionHolder, StoredGap, UnreadableRow } from '../../core/session/index.ts'
 
 /** One session, live, stored or both. What is live is read from its session, never from the store. */
 export interface SessionRecord {
@@ -17,14 +17,7 @@ export interface SessionRecord {
   readonly holder?: SessionHolder
 }
 
-/** A stored session of which no more can be told than why it cannot be read. */
-export interface UnreadableSession {
-  readonly id: SessionId
-  readonly problem: string
-  readonly path: string
-}
-
-export type SessionEntry = SessionRecord | UnreadableSession
+export type SessionEntry = SessionRecord | UnreadableRow
 
 export function isReadable(entry: SessionEntry): entry is SessionRecord {
   return 'header' in entry
@@ -65,7 +58,7 @@ export interface OverviewRequest {
 }
 
 export interface SessionOverviews {
-  readonly rows: readonly (SessionOverview | UnreadableSession)[]
+  readonly rows: readonly (SessionOverview | UnreadableRow)[]
   /** How many sessions there are in all that fit the request. */
   readonly total: number
   /** Why no index could be used, where that is so; the rows are right all the same. */

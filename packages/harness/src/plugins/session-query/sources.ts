@@ -1,10 +1,12 @@
 import type { SessionEvent, SessionHeader, SessionId } from '@dsh/protocol'
 import type {
+  ReadableRow,
   Session,
   SessionPersistence,
   SessionRow,
   SessionStore,
   StoredGap,
+  UnreadableRow,
 } from '../../core/session/index.ts'
 import { jsonEquals, messageOf } from '../../kernel/index.ts'
 import { notFound, SessionQueryError } from './errors.ts'
@@ -27,8 +29,6 @@ export interface StreamFrom {
   readonly toSeq?: number | undefined
   readonly signal?: AbortSignal | undefined
 }
-
-type StoredRow = Extract<SessionRow, { readonly header: SessionHeader }>
 
 /** The live sessions and the store as one: what is in both is one record, and its events are the live ones. */
 export class Sources {
@@ -57,11 +57,11 @@ export class Sources {
 
   async marked(signal?: AbortSignal): Promise<{
     readonly marked: readonly MarkedRecord[]
-    readonly unreadable: readonly Exclude<SessionEntry, SessionRecord>[]
+    readonly unreadable: readonly UnreadableRow[]
   }> {
     const rows = await this.#rows(signal)
     const marked: MarkedRecord[] = []
-    const unreadable: Exclude<SessionEntry, SessionRecord>[] = []
+    const unreadable: UnreadableRow[] = []
     const seen = new Set<SessionId>()
     for (const { row, revision } of rows) {
       const entry = this.#entryOf(row)
@@ -163,7 +163,7 @@ function byAge({ record: a }: MarkedRecord, { record: b }: MarkedRecord): number
   return b.updatedAt - a.updatedAt || b.header.createdAt - a.header.createdAt
 }
 
-function storedRecord({ id, header, updatedAt, path, bytes, holder }: StoredRow): SessionRecord {
+function storedRecord({ id, header, updatedAt, path, bytes, holder }: ReadableRow): SessionRecord {
   return {
     id,
     header,

@@ -5,12 +5,12 @@ import type { TestContext } from 'node:test'
 import { SessionId } from '@dsh/protocol'
 import type { SessionEvent, SessionHeader } from '@dsh/protocol'
 import { SessionStore } from '../../core/session/index.ts'
-import type { Session } from '../../core/session/index.ts'
+import type { Session, SessionRow } from '../../core/session/index.ts'
 import { Context } from '../../kernel/index.ts'
 import { logOf, MemoryStore } from '../../testing/index.ts'
 import type { Draft } from '../../testing/index.ts'
 import { mountPersistence } from '../persistence/index.ts'
-import type { Medium, MediumRow } from '../persistence/index.ts'
+import type { Medium } from '../persistence/index.ts'
 import { sessionQuery } from './index.ts'
 import type { SessionQuery } from './index.ts'
 import type { SessionQueryInput } from './config.ts'
@@ -123,6 +123,6 @@ export async function found(query: SessionQuery, text: string): Promise<Record<s
 }
 
 /** A row of a session that cannot be read. */
-export function brokenRow(name: string, problem: string): MediumRow {
+export function brokenRow(name: string, problem: string): SessionRow {
   return { id: SessionId(name), problem, path: `memory:${name}` }
 }

@@ -1,7 +1,8 @@
 import { setImmediate } from 'node:timers/promises'
 import { SessionId, sessionFormatVersion } from '@dsh/protocol'
+import type { SessionRow } from '../../core/session/index.ts'
 import { newerFormatText } from '../persistence/index.ts'
-import type { HeaderLine, MediumRow } from '../persistence/index.ts'
+import type { HeaderLine } from '../persistence/index.ts'
 import { errnoOf, unlessMissing } from './files/file-system.ts'
 import type { FileStat } from './files/file-system.ts'
 import { revisionOf, sessionFolders } from './files/find.ts'
@@ -19,8 +20,8 @@ export async function listRows(
   host: LockHost,
   root: string,
   signal?: AbortSignal,
-): Promise<readonly MediumRow[]> {
-  const rows: MediumRow[] = []
+): Promise<readonly SessionRow[]> {
+  const rows: SessionRow[] = []
   for await (const found of sessionFolders(host.fs, root)) {
     signal?.throwIfAborted()
     const row = await readRow(host, found)
@@ -33,11 +34,11 @@ export async function listRows(
 async function readRow(
   host: LockHost,
   { folder, name, problem }: FoundFolder,
-): Promise<MediumRow | undefined> {
+): Promise<SessionRow | undefined> {
   const { fs } = host
   const id = idOfFolder(name)
   const path = problem === undefined ? pathsIn(folder).log : folder
-  const broken = (reason: string): MediumRow => ({ id: id ?? SessionId(name), problem: reason, path })
+  const broken = (reason: string): SessionRow => ({ id: id ?? SessionId(name), problem: reason, path })
   if (problem !== undefined) return broken(`the folder cannot be read: ${problem}`)
   try {
     const stat = await unlessMissing(fs.stat(path))
@@ -52,7 +53,7 @@ async function readRow(
   }
 }
 
-function toRow(found: HeaderLine | string, stat: FileStat, path: string, id: SessionId): MediumRow {
+function toRow(found: HeaderLine | string, stat: FileStat, path: string, id: SessionId): SessionRow {
   if (typeof found === 'string') return { id, problem: found, path }
   const { header } = found
   if (header.id !== id) return { id, problem: `the log is that of session "${header.id}"`, path }
@@ -62,7 +63,7 @@ function toRow(found: HeaderLine | string, stat: FileStat, path: string, id: Ses
 }
 
 /** Two folders with one id are both refused, each naming the other. */
-function markTwins(rows: readonly MediumRow[]): readonly MediumRow[] {
+function markTwins(rows: readonly SessionRow[]): readonly SessionRow[] {
   const paths = Map.groupBy(rows, row => row.id)
   return rows.map(row => {
     const twins = (paths.get(row.id) ?? []).filter(other => other !== row)

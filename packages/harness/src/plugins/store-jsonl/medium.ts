@@ -1,11 +1,11 @@
 import { join } from 'node:path'
 import type { SessionEvent, SessionHeader, SessionId } from '@dsh/protocol'
-import type { SessionHolder } from '../../core/session/index.ts'
+import type { SessionHolder, SessionRow } from '../../core/session/index.ts'
+import { damagedLog, notStored } from '../persistence/index.ts'
 import type {
   LogWriter,
   Medium,
   MediumReport,
-  MediumRow,
   RawLog,
   ReadOptions,
   RepairResult,
@@ -24,7 +24,7 @@ import { pathsIn, projectFolder, sessionFolder } from './files/layout.ts'
 import { listRows } from './list.ts'
 import { lockHolder } from './files/lock.ts'
 import type { LockHost } from './files/lock.ts'
-import { assertOwn, assertWritable, damaged, notStored, textsBeside, withLog } from './read/open-log.ts'
+import { assertOwn, assertWritable, textsBeside, withLog } from './read/open-log.ts'
 import type { LogPlace } from './read/open-log.ts'
 import { readRawLog } from './read/raw.ts'
 import { removeLog } from './remove.ts'
@@ -91,7 +91,7 @@ export class JsonlMedium implements Medium {
     return place && lockHolder(pathsIn(place.folder).lock, this.#host)
   }
 
-  list(signal?: AbortSignal): Promise<readonly MediumRow[]> {
+  list(signal?: AbortSignal): Promise<readonly SessionRow[]> {
     return listRows(this.#host, this.#root, signal)
   }
 
@@ -187,7 +187,7 @@ export class JsonlMedium implements Medium {
     const { log: path, lock } = pathsIn(place.folder)
     return withLog(fs, place, async ({ file, revision }) => {
       const found = await scanLog(file, { fromSeq, signal, getText: textsBeside(fs, place) })
-      if (typeof found === 'string') throw damaged(place.id, found, path)
+      if (typeof found === 'string') throw damagedLog(place.id, found, path)
       assertOwn(found.header, place)
       const holder = await lockHolder(lock, this.#host)
       const { header, toolStart, events, gaps, end, lastHash, length } = found
@@ -200,7 +200,7 @@ export class JsonlMedium implements Medium {
   async #readSound(place: LogPlace, signal?: AbortSignal): Promise<ReadLog> {
     const read = await this.#read(place, { signal })
     const [gap] = read.log.gaps
-    if (gap !== undefined) throw damaged(place.id, gap.reason, read.log.path)
+    if (gap !== undefined) throw damagedLog(place.id, gap.reason, read.log.path)
     return { ...read, log: { ...read.log, holder: undefined } }
   }
 
@@ -209,7 +209,7 @@ export class JsonlMedium implements Medium {
     const path = pathsIn(place.folder).log
     const stat = await this.#host.fs.stat(path)
     const found = stat.kind === 'file' ? await readHeader(this.#host.fs, path) : 'this is no file'
-    if (typeof found === 'string') throw damaged(place.id, found, path)
+    if (typeof found === 'string') throw damagedLog(place.id, found, path)
     assertWritable(found.header, place)
     return found.header
   }

@@ -21,7 +21,7 @@ import { SessionId } from '@dsh/protocol'
 import type { SessionEvent, SessionHeader } from '@dsh/protocol'
 import { faultyFileSystem, logOf, userFact } from '../../testing/index.ts'
 import { createLocalProcesses } from '../persistence/index.ts'
-import type { MediumRow } from '../persistence/index.ts'
+import type { SessionRow } from '../../core/session/index.ts'
 import type { FileSystem } from './files/file-system.ts'
 import { encodeFrame } from './format/frames.ts'
 import { localFileSystem } from './local.ts'
@@ -65,7 +65,7 @@ function snapshot(root: string): Readonly<Record<string, string>> {
   )
 }
 
-function problemsOf(rows: readonly MediumRow[]): Readonly<Record<string, string>> {
+function problemsOf(rows: readonly SessionRow[]): Readonly<Record<string, string>> {
   return Object.fromEntries(rows.map(row => [row.id, 'problem' in row ? row.problem : 'sound']))
 }
 

@@ -1,7 +1,7 @@
 import type { SessionEvent, SessionHeader } from '@dsh/protocol'
 import { join } from 'node:path'
 import type { SessionHolder } from '../../core/session/index.ts'
-import { PersistenceError } from '../persistence/index.ts'
+import { assertNext, PersistenceError } from '../persistence/index.ts'
 import type { LogWriter } from '../persistence/index.ts'
 import { getArtifact, putArtifact } from './files/artifacts.ts'
 import { encodeEvents } from './format/encode.ts'
@@ -181,7 +181,7 @@ export class JsonlWriter implements LogWriter {
     const { log } = pathsIn(this.#folder)
     if (!this.#isFirst) await this.#checkFree()
     this.#isFirst = true
-    checkSeqs(events, 0)
+    assertNext(events, 0)
     const header = encodeFrame(toHeaderLine(this.#header))
     const { bytes, lastHash } = await this.#encode(events, chainHash(header))
     await publishFile(fs, log, header, bytes)
@@ -190,7 +190,7 @@ export class JsonlWriter implements LogWriter {
   }
 
   async #extend(events: readonly SessionEvent[], log: OpenLog): Promise<void> {
-    checkSeqs(events, log.nextSeq)
+    assertNext(events, log.nextSeq)
     const { bytes, lastHash } = await this.#encode(events, log.lastHash)
     await this.#checkLock()
     await this.#checkUnchanged(log)
@@ -282,15 +282,5 @@ export class JsonlWriter implements LogWriter {
     const { artifacts } = pathsIn(this.#folder)
     await makeFolder(this.#host.fs, artifacts)
     return putArtifact(this.#host.fs, artifacts, bytes, type)
-  }
-}
-
-function checkSeqs(events: readonly SessionEvent[], first: number): void {
-  for (const [index, event] of events.entries()) {
-    if (event.seq === first + index) continue
-    throw new PersistenceError(
-      'STALE_APPEND',
-      `seq ${event.seq} does not continue the log, expected ${first + index}`,
-    )
   }
 }

@@ -1,4 +1,4 @@
-import { PersistenceError } from '../persistence/index.ts'
+import { PersistenceError, systemReason } from '../persistence/index.ts'
 import { codeOf, resultCode } from './result-codes.ts'
 
 const reasons: Readonly<Record<number, string>> = {
@@ -10,16 +10,6 @@ const reasons: Readonly<Record<number, string>> = {
   [resultCode.full]: 'no space is left on the device',
   [resultCode.cannotOpen]: 'the database cannot be opened',
   [resultCode.notADatabase]: 'this is no database',
-}
-
-const systemReasons: Readonly<Record<string, string>> = {
-  EACCES: 'permission is denied',
-  EPERM: 'permission is denied',
-  EROFS: 'the file system is read-only',
-  ENOSPC: 'no space is left on the device',
-  EDQUOT: 'the disk quota is used up',
-  EMFILE: 'too many files are open',
-  ENOTDIR: 'a part of the path is no folder',
 }
 
 /** Errors of the store stay; those of SQLite and the system get a sentence and the place. `doing` begins it. */
@@ -34,5 +24,5 @@ export function storeError(error: unknown, doing: string, path: string): unknown
 function reasonOf(error: unknown): string | undefined {
   const { errcode, code, message } = error as { errcode?: number; code?: unknown; message?: string }
   if (errcode !== undefined) return reasons[codeOf(error) ?? 0] ?? message
-  return typeof code === 'string' ? (systemReasons[code] ?? message) : undefined
+  return typeof code === 'string' ? (systemReason(code) ?? message) : undefined
 }

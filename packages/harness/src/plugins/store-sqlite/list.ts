@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { SessionId, sessionFormatVersion } from '@dsh/protocol'
+import type { SessionRow } from '../../core/session/index.ts'
 import { newerFormatText, parseHeaderLine } from '../persistence/index.ts'
-import type { MediumRow } from '../persistence/index.ts'
 import type { Database } from './database.ts'
 import { livingHolder } from './holder.ts'
 import type { StoreHost } from './holder.ts'
@@ -16,8 +16,8 @@ export async function listRows(
   database: Database,
   host: StoreHost,
   signal?: AbortSignal,
-): Promise<readonly MediumRow[]> {
-  const rows: MediumRow[] = []
+): Promise<readonly SessionRow[]> {
+  const rows: SessionRow[] = []
   for (let after = -1; ;) {
     signal?.throwIfAborted()
     const from = after
@@ -30,7 +30,7 @@ export async function listRows(
   }
 }
 
-function toRow(row: StoredRow & { readonly id: string }, path: string, host: StoreHost): MediumRow {
+function toRow(row: StoredRow & { readonly id: string }, path: string, host: StoreHost): SessionRow {
   const id = SessionId(fromKeyText(row.id))
   const line = parseHeaderLine(row.header)
   if (typeof line === 'string') return { id, problem: line, path }

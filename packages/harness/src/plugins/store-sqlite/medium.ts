@@ -1,19 +1,25 @@
 import { sessionFormatVersion } from '@dsh/protocol'
-import type { SessionEvent, SessionHeader, SessionId } from '@dsh/protocol'
-import type { SessionHolder, StoredGap } from '../../core/session/index.ts'
-import { newerFormatText, parseHeaderLine, PersistenceError } from '../persistence/index.ts'
+import type { SessionHeader, SessionId } from '@dsh/protocol'
+import type { SessionHolder, SessionRow } from '../../core/session/index.ts'
+import {
+  damagedLog,
+  gather,
+  newerFormatText,
+  notStored,
+  parseHeaderLine,
+  PersistenceError,
+  toStreamGap,
+} from '../persistence/index.ts'
 import type {
   HeaderLine,
   LogWriter,
   Medium,
   MediumReport,
-  MediumRow,
   ReadOptions,
   RepairResult,
   ResumeOptions,
   StoredBatch,
   StoredLog,
-  StreamGap,
   StreamOptions,
 } from '../persistence/index.ts'
 import { getArtifact } from './artifacts.ts'
@@ -25,7 +31,6 @@ import { listRows } from './list.ts'
 import { removeSession, sweepSessions } from './remove.ts'
 import { repairLog } from './repair.ts'
 import { scanEvents } from './scan.ts'
-import type { EventGap } from './scan.ts'
 import { findById, revisionOf } from './sessions.ts'
 import type { StoredRow } from './sessions.ts'
 import { verifyLog } from './verify.ts'
@@ -66,7 +71,7 @@ export class SqliteMedium implements Medium {
     })
   }
 
-  async list(signal?: AbortSignal): Promise<readonly MediumRow[]> {
+  async list(signal?: AbortSignal): Promise<readonly SessionRow[]> {
     try {
       return await listRows(this.#database, this.#host, signal)
     } catch (error) {
@@ -116,7 +121,7 @@ export class SqliteMedium implements Medium {
       const found = await this.#find(id, options.signal)
       if (found === undefined) throw notStored(id)
       for await (const { gap, events } of scanEvents(this.#database, found.row, options))
-        yield gap === undefined ? { events } : { gap: withoutCode(gap), events }
+        yield gap === undefined ? { events } : { gap: toStreamGap(gap), events }
     } catch (error) {
       throw storeError(error, `session "${id}" cannot be read`, this.#database.path)
     }
@@ -189,18 +194,10 @@ export class SqliteMedium implements Medium {
   }
 
   async #log({ header, toolStart, row }: Found, { fromSeq, signal }: ReadOptions): Promise<StoredLog> {
-    const events: SessionEvent[] = []
-    const gaps: (StoredGap & { readonly events: SessionEvent[] })[] = []
-    for await (const batch of scanEvents(this.#database, row, { fromSeq, signal })) {
-      if (batch.gap !== undefined) gaps.push({ ...withoutCode(batch.gap), events: [] })
-      const list = gaps.at(-1)?.events ?? events
-      for (const event of batch.events) list.push(event)
-    }
     return {
       header,
       toolStart,
-      events,
-      gaps,
+      ...(await gather(scanEvents(this.#database, row, { fromSeq, signal }))),
       revision: revisionOf(row),
       holder: livingHolder(row.holder, this.#host),
       path: this.#database.path,
@@ -216,18 +213,6 @@ export class SqliteMedium implements Medium {
   }
 
   #damaged(id: SessionId, reason: string): PersistenceError {
-    return new PersistenceError(
-      'SESSION_DAMAGED',
-      `the log of session "${id}" is damaged: ${reason}: ${this.#database.path}`,
-    )
+    return damagedLog(id, reason, this.#database.path)
   }
-}
-
-function withoutCode(gap: EventGap): StreamGap {
-  const { code: _, ...rest } = gap
-  return rest
-}
-
-function notStored(id: SessionId): PersistenceError {
-  return new PersistenceError('SESSION_NOT_FOUND', `session "${id}" is not stored`)
 }

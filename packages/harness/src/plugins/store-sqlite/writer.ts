@@ -1,6 +1,6 @@
 import type { SessionEvent, SessionHeader } from '@dsh/protocol'
 import type { SessionHolder } from '../../core/session/index.ts'
-import { PersistenceError, toHeaderText } from '../persistence/index.ts'
+import { assertNext, notStored, PersistenceError, toHeaderText } from '../persistence/index.ts'
 import type { LogWriter } from '../persistence/index.ts'
 import { getArtifact, putArtifact, sha256Of } from './artifacts.ts'
 import { encodeEvent, rootChain, sizeOf } from './codec.ts'
@@ -67,7 +67,7 @@ export class SqliteWriter implements LogWriter {
 
   async append(events: readonly SessionEvent[]): Promise<void> {
     if (events.length === 0) return
-    checkSeqs(events, this.#end.length)
+    assertNext(events, this.#end.length)
     const rows = this.#encode(events)
     const bytes = rows.reduce((sum, { body }) => sum + sizeOf(body), 0)
     const end = { length: this.#end.length + rows.length, chain: rows.at(-1)?.chain ?? '' }
@@ -138,7 +138,7 @@ export class SqliteWriter implements LogWriter {
     const { id } = this.#header
     const row = findById(connection, id)
     if (row !== undefined && row.length > 0) return row
-    throw new PersistenceError('SESSION_NOT_FOUND', `session "${id}" is not stored`)
+    throw notStored(id)
   }
 
   /** The key of the log, which is ours and as we left it; throws where it is not. */
@@ -188,14 +188,4 @@ export class SqliteWriter implements LogWriter {
 
 function isSame(row: End, end: End): boolean {
   return row.length === end.length && row.chain === end.chain
-}
-
-function checkSeqs(events: readonly SessionEvent[], first: number): void {
-  for (const [index, { seq }] of events.entries()) {
-    if (seq === first + index) continue
-    throw new PersistenceError(
-      'STALE_APPEND',
-      `seq ${seq} does not continue the log, expected ${first + index}`,
-    )
-  }
 }

@@ -1,10 +1,11 @@
 import type { SessionId } from '@dsh/protocol'
+import { damagedLog, toStreamGap } from '../../persistence/index.ts'
 import type { StoredBatch, StreamOptions } from '../../persistence/index.ts'
 import type { FileSystem, OpenFile } from '../files/file-system.ts'
 import { pathsIn } from '../files/layout.ts'
-import { assertOwn, damaged, openLog, textsBeside } from './open-log.ts'
+import { assertOwn, openLog, textsBeside } from './open-log.ts'
 import type { LogPlace } from './open-log.ts'
-import { LogScan, toStreamGap } from './scan.ts'
+import { LogScan } from './scan.ts'
 import type { ScanOptions } from './scan.ts'
 import { frameAgain } from '../format/walk.ts'
 import type { FrameMark } from '../format/walk.ts'
@@ -50,7 +51,7 @@ export async function* streamLog(
   const { file } = await openLog(fs, place)
   const open = async (given: Pick<ScanOptions, 'begin' | 'fromSeq'>): Promise<LogScan> => {
     const scan = await LogScan.open(file, { ...given, signal, getText: textsBeside(fs, place) })
-    if (typeof scan === 'string') throw damaged(place.id, scan, pathsIn(place.folder).log)
+    if (typeof scan === 'string') throw damagedLog(place.id, scan, pathsIn(place.folder).log)
     assertOwn(scan.header, place)
     return scan
   }

@@ -1,6 +1,6 @@
 import { sessionFormatVersion } from '@dsh/protocol'
 import type { SessionHeader, SessionId } from '@dsh/protocol'
-import { newerFormatText, PersistenceError } from '../../persistence/index.ts'
+import { damagedLog, newerFormatText, PersistenceError } from '../../persistence/index.ts'
 import { getArtifact } from '../files/artifacts.ts'
 import { storeError } from '../files/errors.ts'
 import type { FileSystem, OpenFile } from '../files/file-system.ts'
@@ -27,7 +27,7 @@ export async function openLog(fs: FileSystem, { id, folder }: LogPlace): Promise
     const file = await fs.open(path, 'read')
     try {
       const stat = await file.stat()
-      if (stat.kind !== 'file') throw damaged(id, 'this is no file', path)
+      if (stat.kind !== 'file') throw damagedLog(id, 'this is no file', path)
       return { file, size: stat.size, revision: revisionOf(stat) }
     } catch (error) {
       await file.close()
@@ -76,12 +76,4 @@ export function assertWritable(header: SessionHeader, place: LogPlace): void {
       'SESSION_FORMAT_NEWER',
       newerFormatText(header.version, pathsIn(place.folder).log),
     )
-}
-
-export function damaged(id: SessionId, reason: string, path: string): PersistenceError {
-  return new PersistenceError('SESSION_DAMAGED', `the log of session "${id}" is damaged: ${reason}: ${path}`)
-}
-
-export function notStored(id: SessionId): PersistenceError {
-  return new PersistenceError('SESSION_NOT_FOUND', `session "${id}" is not stored`)
 }

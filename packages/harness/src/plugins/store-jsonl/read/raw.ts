@@ -1,7 +1,8 @@
+import { damagedLog } from '../../persistence/index.ts'
 import type { RawLog } from '../../persistence/index.ts'
 import type { FileSystem } from '../files/file-system.ts'
 import { pathsIn, sessionFolder } from '../files/layout.ts'
-import { assertOwn, damaged, withLog } from './open-log.ts'
+import { assertOwn, withLog } from './open-log.ts'
 import type { LogPlace } from './open-log.ts'
 import { toChainLine } from '../format/records.ts'
 import { scanHeader } from './scan.ts'
@@ -14,7 +15,7 @@ export function readRawLog(fs: FileSystem, place: LogPlace, signal?: AbortSignal
     const window = new FileWindow(file, size)
     const bytes = await window.from(0, size)
     const found = scanHeader(bytes)
-    if (typeof found === 'string') throw damaged(place.id, found, pathsIn(place.folder).log)
+    if (typeof found === 'string') throw damagedLog(place.id, found, pathsIn(place.folder).log)
     const { header, end } = found
     assertOwn(header, place)
     const texts = [decodeText(bytes.subarray(0, end)) ?? '']

@@ -1,7 +1,7 @@
 import type { SessionEvent } from '@dsh/protocol'
 import type { StoredGap } from '../../../core/session/index.ts'
-import { parseHeaderLine } from '../../persistence/index.ts'
-import type { HeaderLine, StreamGap } from '../../persistence/index.ts'
+import { gather, parseHeaderLine } from '../../persistence/index.ts'
+import type { HeaderLine } from '../../persistence/index.ts'
 import { mapLog, nextSeqOf, traceChain } from './chain.ts'
 import type { ReadableFile } from '../files/file-system.ts'
 import { frameAt } from '../format/frames.ts'
@@ -74,19 +74,9 @@ const longestHeader = 256 * 1024
 export async function scanLog(file: ReadableFile, options: ScanOptions): Promise<ScannedLog | string> {
   const scan = await LogScan.open(file, options)
   if (typeof scan === 'string') return scan
-  const events: SessionEvent[] = []
-  const gaps: (StoredGap & { readonly events: SessionEvent[] })[] = []
-  for await (const { gap, events: more } of scan.batches()) {
-    if (gap !== undefined) gaps.push({ ...toStreamGap(gap), events: [] })
-    const list = gaps.at(-1)?.events ?? events
-    for (const event of more) list.push(event)
-  }
+  const { events, gaps } = await gather(scan.batches())
   const { header, toolStart } = scan
   return { header, toolStart, ...scan.end(), events, gaps }
-}
-
-export function toStreamGap({ fromSeq, toSeq, bytes, reason }: LogGap): StreamGap {
-  return { fromSeq, toSeq, bytes, reason }
 }
 
 /** More text than this is given in several batches. */

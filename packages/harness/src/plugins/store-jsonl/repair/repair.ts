@@ -1,5 +1,5 @@
 import type { SessionEvent } from '@dsh/protocol'
-import { PersistenceError } from '../../persistence/index.ts'
+import { damagedLog, PersistenceError } from '../../persistence/index.ts'
 import type { RepairedBranch, RepairResult } from '../../persistence/index.ts'
 import { putArtifact } from '../files/artifacts.ts'
 import { findFlippedBits, patchedFile } from './bits.ts'
@@ -14,7 +14,7 @@ import { keepBeside } from '../files/keep.ts'
 import { pathsIn } from '../files/layout.ts'
 import { underLock } from '../files/lock.ts'
 import type { Lock, LockHost } from '../files/lock.ts'
-import { assertWritable, damaged, textsBeside, withLog } from '../read/open-log.ts'
+import { assertWritable, textsBeside, withLog } from '../read/open-log.ts'
 import type { LogPlace, OpenedFile } from '../read/open-log.ts'
 import { findLosses, lostWithout } from './losses.ts'
 import { makeFolder, publishWith, removeDrafts } from '../files/publish.ts'
@@ -86,7 +86,7 @@ class Repair {
   async #scan(fromSeq = 0): Promise<LogScan> {
     const { fs } = this.#host
     const scan = await LogScan.open(this.#file, { fromSeq, getText: textsBeside(fs, this.#place) })
-    if (typeof scan === 'string') throw damaged(this.#place.id, scan, pathsIn(this.#place.folder).log)
+    if (typeof scan === 'string') throw damagedLog(this.#place.id, scan, pathsIn(this.#place.folder).log)
     return scan
   }
 
