@@ -27,11 +27,12 @@ export type {
   StreamGap,
   StreamOptions,
 } from '../../core/session/index.ts'
-export { createLocalProcesses } from './local.ts'
+export { createLocalProcesses, loadSqlite } from './local.ts'
 export { mountPersistence } from './mount.ts'
 export type { PersistenceOptions } from './mount.ts'
 export { isProvablyDead } from './processes.ts'
 export type { ProcessIdentity, Processes, ProcessState } from './processes.ts'
+export { sqliteCode, sqliteCodes } from './sqlite.ts'
 export { parseHeaderLine, toHeaderText } from './stored-header.ts'
 export type { HeaderLine } from './stored-header.ts'
 export { Persistence, viewText } from './service.ts'

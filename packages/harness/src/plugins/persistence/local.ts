@@ -1,6 +1,8 @@
 import { spawnSync } from 'node:child_process'
 import { readFileSync, readlinkSync } from 'node:fs'
 import { hostname } from 'node:os'
+import type { DatabaseSync } from 'node:sqlite'
+import { PersistenceError } from './errors.ts'
 import { isProvablyDead } from './processes.ts'
 import type { Processes, ProcessIdentity, ProcessState } from './processes.ts'
 
@@ -66,5 +68,23 @@ function textOf(path: string): string {
     return readFileSync(path, 'utf8').trim()
   } catch {
     return ''
+  }
+}
+
+type Sqlite = { readonly DatabaseSync: typeof DatabaseSync }
+
+/** SQLite is loaded with the first database and not before; older Nodes would say then that it is experimental. */
+export function loadSqlite(): Sqlite {
+  const { emitWarning } = process
+  const isExpected = (warning: unknown): boolean => String(warning).startsWith('SQLite is an experimental')
+  process.emitWarning = ((warning: unknown, ...rest: readonly unknown[]): void => {
+    if (!isExpected(warning)) Reflect.apply(emitWarning, process, [warning, ...rest])
+  }) as typeof emitWarning
+  try {
+    const sqlite: Sqlite | undefined = process.getBuiltinModule('node:sqlite')
+    if (sqlite === undefined) throw new PersistenceError('STORE_FAILED', 'this Node has no SQLite')
+    return sqlite
+  } finally {
+    process.emitWarning = emitWarning
   }
 }

@@ -3,6 +3,7 @@ import { dirname } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import type { DatabaseSync } from 'node:sqlite'
 import { messageOf } from '../../kernel/index.ts'
+import { loadSqlite, sqliteCode, sqliteCodes } from '../persistence/index.ts'
 import { SessionQueryError } from './errors.ts'
 import {
   applicationId,
@@ -32,33 +33,21 @@ const pauseMs = 20
 const checkpointPages = 8000
 const cacheKb = 16_384
 
-/** SQLite's primary result codes. */
-const codes = {
-  error: 1,
-  busy: 5,
-  readOnly: 8,
-  ioError: 10,
-  corrupt: 11,
-  full: 13,
-  cannotOpen: 14,
-  noDatabase: 26,
-}
-
-function sqliteCode(error: unknown): number | undefined {
-  const { errcode } = (error ?? {}) as { readonly errcode?: unknown }
-  return typeof errcode === 'number' ? errcode & 0xff : undefined
-}
-
 /** What a rebuilt index would not fail with. */
 export function isDamage(error: unknown): boolean {
   const code = sqliteCode(error)
-  return code === codes.corrupt || code === codes.noDatabase || code === codes.ioError || code === codes.error
+  return (
+    code === sqliteCodes.corrupt ||
+    code === sqliteCodes.notADatabase ||
+    code === sqliteCodes.ioError ||
+    code === sqliteCodes.error
+  )
 }
 
 /** Whether it is a matter of writing alone: what is there can be read. */
 export function isWriteTrouble(error: unknown): boolean {
   const code = sqliteCode(error)
-  return code === codes.busy || code === codes.full || code === codes.readOnly
+  return code === sqliteCodes.busy || code === sqliteCodes.full || code === sqliteCodes.readOnly
 }
 
 /**
@@ -77,7 +66,7 @@ export async function openIndex(path: string, maxFileBytes: number): Promise<Ind
     })
   } catch (error) {
     if (error instanceof SessionQueryError) throw error
-    if (!isDamage(error) && !isWriteTrouble(error) && sqliteCode(error) !== codes.cannotOpen)
+    if (!isDamage(error) && !isWriteTrouble(error) && sqliteCode(error) !== sqliteCodes.cannotOpen)
       throw failed(path, error)
     return (await readOnly(path, messageOf(error))) ?? inMemory(messageOf(error))
   }
@@ -105,7 +94,7 @@ export async function beginWriting(db: DatabaseSync, patienceMs: number): Promis
       db.exec('BEGIN IMMEDIATE')
       return true
     } catch (error) {
-      if (sqliteCode(error) !== codes.busy) throw error
+      if (sqliteCode(error) !== sqliteCodes.busy) throw error
       if (performance.now() >= until) return false
     }
     await setTimeout(pauseMs)
@@ -166,7 +155,7 @@ async function kindOf(
 
 async function openFile(path: string): Promise<IndexDatabase> {
   const identity = await identityOf(path)
-  const db = await openDatabase(path)
+  const db = openDatabase(path)
   try {
     await prepareFile(db, path)
     db.exec('PRAGMA synchronous = NORMAL')
@@ -182,14 +171,11 @@ async function openFile(path: string): Promise<IndexDatabase> {
 
 function isBroken(error: unknown): boolean {
   const code = sqliteCode(error)
-  return code === codes.corrupt || code === codes.noDatabase
+  return code === sqliteCodes.corrupt || code === sqliteCodes.notADatabase
 }
 
-async function openDatabase(
-  path: string,
-  options: { readonly readOnly?: boolean } = {},
-): Promise<DatabaseSync> {
-  const { DatabaseSync } = await import('node:sqlite')
+function openDatabase(path: string, options: { readonly readOnly?: boolean } = {}): DatabaseSync {
+  const { DatabaseSync } = loadSqlite()
   const db = new DatabaseSync(path, options)
   db.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`)
   db.exec('PRAGMA temp_store = MEMORY')
@@ -224,7 +210,7 @@ async function retried(job: () => void): Promise<void> {
     try {
       return job()
     } catch (error) {
-      if (sqliteCode(error) !== codes.busy || attempt === 10) throw error
+      if (sqliteCode(error) !== sqliteCodes.busy || attempt === 10) throw error
     }
     await setTimeout(pauseMs)
   }
@@ -250,7 +236,7 @@ function pragma(db: DatabaseSync, name: string): unknown {
 async function readOnly(path: string, problem: string): Promise<IndexDatabase | undefined> {
   try {
     const identity = await identityOf(path)
-    const db = await openDatabase(path, { readOnly: true })
+    const db = openDatabase(path, { readOnly: true })
     if (isCurrent(db)) {
       db.exec(temporarySchema)
       return { db, isWritable: false, problem, identity }
@@ -264,7 +250,7 @@ async function readOnly(path: string, problem: string): Promise<IndexDatabase | 
 }
 
 async function inMemory(problem: string): Promise<IndexDatabase> {
-  const db = await openDatabase(':memory:')
+  const db = openDatabase(':memory:')
   createSchema(db)
   db.exec(temporarySchema)
   return { db, isWritable: true, problem, identity: undefined }

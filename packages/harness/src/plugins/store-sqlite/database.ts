@@ -2,10 +2,8 @@ import { statSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
 import { setTimeout } from 'node:timers/promises'
 import type { DatabaseSyncOptions } from 'node:sqlite'
-import { PersistenceError } from '../persistence/index.ts'
+import { loadSqlite, PersistenceError, sqliteCode, sqliteCodes } from '../persistence/index.ts'
 import { Connection } from './connection.ts'
-import { codeOf, isBusy, needsRollback, resultCode } from './result-codes.ts'
-import { loadSqlite } from './local.ts'
 import { checkPlace, identityOf, memoryPath, preparePlace } from './place.ts'
 import { checkSchema, createSchema, isPristine } from './schema.ts'
 
@@ -203,7 +201,8 @@ function openReadOnly(path: string): Connection | undefined {
     connection.close()
     if (needsRollback(error)) return undefined
     // Write-ahead logs need a file for their index beside them. Where none can be made, nobody can write either.
-    const isFixed = codeOf(error) === resultCode.cannotOpen || codeOf(error) === resultCode.readOnly
+    const code = sqliteCode(error)
+    const isFixed = code === sqliteCodes.cannotOpen || code === sqliteCodes.readOnly
     if (!isFixed) throw error
     if (hasWriteAhead(path))
       throw new PersistenceError(
@@ -215,6 +214,16 @@ function openReadOnly(path: string): Connection | undefined {
     url.search = 'immutable=1'
     return open(url, options)
   }
+}
+
+function isBusy(error: unknown): boolean {
+  const code = sqliteCode(error)
+  return code === sqliteCodes.busy || code === sqliteCodes.locked
+}
+
+/** A rollback journal of a crashed program is in the way of a connection that may not write. */
+function needsRollback(error: unknown): boolean {
+  return (error as { errcode?: unknown } | null)?.errcode === 776
 }
 
 function hasWriteAhead(path: string): boolean {

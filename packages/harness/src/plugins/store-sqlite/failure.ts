@@ -1,15 +1,14 @@
-import { PersistenceError, systemReason } from '../persistence/index.ts'
-import { codeOf, resultCode } from './result-codes.ts'
+import { PersistenceError, sqliteCode, sqliteCodes, systemReason } from '../persistence/index.ts'
 
 const reasons: Readonly<Record<number, string>> = {
-  [resultCode.busy]: 'another program keeps the database locked',
-  [resultCode.locked]: 'another program keeps the database locked',
-  [resultCode.readOnly]: 'the database may not be written',
-  [resultCode.ioError]: 'the device failed',
-  [resultCode.corrupt]: 'the database is damaged',
-  [resultCode.full]: 'no space is left on the device',
-  [resultCode.cannotOpen]: 'the database cannot be opened',
-  [resultCode.notADatabase]: 'this is no database',
+  [sqliteCodes.busy]: 'another program keeps the database locked',
+  [sqliteCodes.locked]: 'another program keeps the database locked',
+  [sqliteCodes.readOnly]: 'the database may not be written',
+  [sqliteCodes.ioError]: 'the device failed',
+  [sqliteCodes.corrupt]: 'the database is damaged',
+  [sqliteCodes.full]: 'no space is left on the device',
+  [sqliteCodes.cannotOpen]: 'the database cannot be opened',
+  [sqliteCodes.notADatabase]: 'this is no database',
 }
 
 /** Errors of the store stay; those of SQLite and the system get a sentence and the place. `doing` begins it. */
@@ -23,6 +22,6 @@ export function storeError(error: unknown, doing: string, path: string): unknown
 
 function reasonOf(error: unknown): string | undefined {
   const { errcode, code, message } = error as { errcode?: number; code?: unknown; message?: string }
-  if (errcode !== undefined) return reasons[codeOf(error) ?? 0] ?? message
+  if (errcode !== undefined) return reasons[sqliteCode(error) ?? 0] ?? message
   return typeof code === 'string' ? (systemReason(code) ?? message) : undefined
 }

@@ -2,13 +2,12 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
-import { mock, test } from 'node:test'
+import { test } from 'node:test'
 import { promisify } from 'node:util'
 import { SessionId } from '@dsh/protocol'
 import { logOf } from '../../testing/index.ts'
 import { headerOf, turnOf } from '../../testing/contracts/store-samples.ts'
 import { createLocalProcesses } from '../persistence/index.ts'
-import { loadSqlite } from './local.ts'
 import { setUp, storeLog } from './set-up.ts'
 
 const run = promisify(execFile)
@@ -212,28 +211,4 @@ test('what was removed is no longer in the file', async t => {
   assert.equal(existsSync(`${place.path}-wal`), false)
   const { stdout } = await run('grep', ['-c', 'a secret that', place.path]).catch(error => error)
   assert.equal(stdout.trim(), '0')
-})
-
-test('only the warning that SQLite is experimental is kept back, and only while it is loaded', t => {
-  const { emitWarning } = process
-  const told: unknown[] = []
-  process.emitWarning = ((warning: unknown) => told.push(warning)) as typeof emitWarning
-  t.after(() => {
-    process.emitWarning = emitWarning
-  })
-  const own = process.emitWarning
-  const load = mock.method(process, 'getBuiltinModule', () => {
-    process.emitWarning(
-      'SQLite is an experimental feature and might change at any time',
-      'ExperimentalWarning',
-    )
-    process.emitWarning('another')
-    return { DatabaseSync }
-  })
-  t.after(() => load.mock.restore())
-  assert.equal(loadSqlite().DatabaseSync, DatabaseSync)
-  assert.deepEqual(told, ['another'])
-  assert.equal(process.emitWarning, own)
-  load.mock.mockImplementation(() => undefined as never)
-  assert.throws(() => loadSqlite(), { code: 'STORE_FAILED', message: 'this Node has no SQLite' })
 })

@@ -1,12 +1,11 @@
 import { setImmediate } from 'node:timers/promises'
 import type { SessionEvent } from '@dsh/protocol'
-import { PersistenceError } from '../persistence/index.ts'
+import { PersistenceError, sqliteCode, sqliteCodes } from '../persistence/index.ts'
 import type { StreamGap, StreamOptions } from '../persistence/index.ts'
 import { decodeEvent, rootChain, sizeOf } from './codec.ts'
 import type { EventRow, RowDamage } from './codec.ts'
 import type { Connection } from './connection.ts'
 import type { Database } from './database.ts'
-import { codeOf, resultCode } from './result-codes.ts'
 import type { StoredRow } from './sessions.ts'
 
 type EventGapCode = RowDamage | 'ROW_MISSING' | 'ROW_UNCOUNTED' | 'PAGE_DAMAGED' | 'END_DAMAGED'
@@ -99,7 +98,7 @@ class Scan {
         if (bytes >= bytesAtOnce) return
       }
     } catch (error) {
-      if (codeOf(error) !== resultCode.corrupt) throw error
+      if (sqliteCode(error) !== sqliteCodes.corrupt) throw error
       // Seeking past the page goes on behind it; what was read before it stays.
       if (this.#at === start)
         this.#lose({ ...at(start), code: 'PAGE_DAMAGED', reason: 'a page of the database is damaged' })
