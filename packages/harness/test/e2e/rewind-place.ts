@@ -68,14 +68,15 @@ export async function openPlace(t: Ends, options: PlaceOptions = {}) {
   return { ctx, adapter, base, home, workspace, agent, turn, turnOf, at, notices, openAgent, resumeAgent }
 }
 
-/** Everything below a folder, by path: kind, permission bits and content. */
-export function treeOf(folder: string): Record<string, string> {
+/** Everything below a folder, by path: kind, permission bits and content. What a link leads to is no part of it. */
+export function treeOf(folder: string, below = ''): Record<string, string> {
   const found: Record<string, string> = {}
-  for (const entry of readdirSync(folder, { recursive: true, encoding: 'latin1' })) {
+  for (const name of readdirSync(Buffer.from(`${folder}/${below}`, 'latin1'), 'latin1')) {
+    const entry = `${below}${name}`
     const path = Buffer.from(`${folder}/${entry}`, 'latin1')
     const stats = lstatSync(path)
     const mode = (stats.mode & 0o7777).toString(8)
-    if (stats.isDirectory()) found[entry] = 'folder'
+    if (stats.isDirectory()) Object.assign(found, { [entry]: 'folder' }, treeOf(folder, `${entry}/`))
     else if (stats.isSymbolicLink()) found[entry] = `link ${readlinkSync(path, 'latin1')}`
     else found[entry] = stats.isFile() ? `${mode} ${readFileSync(path, 'latin1')}` : 'special'
   }

@@ -41,7 +41,7 @@ export interface PlanInput {
 
 /** What to do so that the session's own changes since the target are gone, and nobody else's. */
 export function planOf(input: PlanInput): Plan {
-  const { now, last, target } = input
+  const { now, target } = input
   const steps: FileStep[] = []
   const kept: Kept[] = []
   const paths = [...new Set([...now.files.keys(), ...target.files.keys()])].toSorted()
@@ -53,19 +53,28 @@ export function planOf(input: PlanInput): Plan {
     else kept.push({ path, reason })
   }
   for (const path of leftOutNow(input)) kept.push({ path, reason: 'not-in-point' })
+  return { steps, kept, leaving: leavingIn(input, steps), coming: comingIn(input) }
+}
+
+/** Folders in which the user changed something are not the session's alone. */
+function leavingIn({ now, last, target, byUser }: PlanInput, steps: readonly FileStep[]): readonly RawPath[] {
+  const changed = [...now.files.keys(), ...last.files.keys()].filter(
+    path => !isSameFile(now.files.get(path), last.files.get(path)),
+  )
+  const shared = new Set([...byUser, ...changed].flatMap(foldersOf))
   const wanted = foldersIn(target)
   const made = foldersIn(last)
   const gone = steps.flatMap(({ path, action }) => (action === 'delete' ? foldersOf(path) : []))
   const bare = emptyIn(now).flatMap(folder => [...foldersOf(folder), folder])
   const leaving = [...gone, ...bare.filter(folder => made.has(folder))]
-  return {
-    steps,
-    kept,
-    leaving: [...new Set(leaving)]
-      .filter(folder => !wanted.has(folder))
-      .toSorted((a, b) => b.length - a.length),
-    coming: emptyIn(target).filter(folder => !foldersIn(now).has(folder)),
-  }
+  return [...new Set(leaving)]
+    .filter(folder => !wanted.has(folder) && !shared.has(folder))
+    .toSorted((a, b) => b.length - a.length)
+}
+
+function comingIn({ now, target }: PlanInput): readonly RawPath[] {
+  const there = foldersIn(now)
+  return emptyIn(target).filter(folder => !there.has(folder))
 }
 
 function reasonToKeep(path: RawPath, input: PlanInput): KeptReason | undefined {
