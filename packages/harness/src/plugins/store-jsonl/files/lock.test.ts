@@ -153,6 +153,37 @@ test('a lock that names nobody is kept, and a person can still have it taken', a
   }
 })
 
+test('a lock that a program died writing is free once all that claimed it are dead, and no sooner', async t => {
+  const { path, alive, program, files } = setup(t)
+  const claimOf = (pid: number): void => {
+    program({ pid })
+    writeFileSync(`${path}.${pid}`, JSON.stringify({ ...me, pid, since: 1, nonce: `${pid}` }))
+  }
+  for (const text of ['', '{"pid":20,"star']) {
+    writeFileSync(path, text)
+    claimOf(20)
+    claimOf(21)
+    alive.set(20, 'gone')
+    await assert.rejects(acquireLock(path, program()), { code: 'SESSION_HELD' })
+    assert.deepEqual(
+      [await isAbandoned(path, program()), (await lockHolder(path, program()))?.pid],
+      [false, 0],
+    )
+    alive.set(21, 'gone')
+    assert.deepEqual(
+      [await isAbandoned(path, program()), await lockHolder(path, program())],
+      [true, undefined],
+    )
+    const lock = await acquireLock(path, program())
+    assert.deepEqual(files(), ['lock'])
+    await lock.release()
+  }
+  writeFileSync(path, '{"what":"another program knows"}')
+  claimOf(20)
+  alive.set(20, 'gone')
+  await assert.rejects(acquireLock(path, program()), { code: 'SESSION_HELD' })
+})
+
 test('a lock that is gone or another is not released by whoever had it', async t => {
   const { path, program, files } = setup(t)
   const lock = await acquireLock(path, program())

@@ -2,13 +2,11 @@ import { randomUUID } from 'node:crypto'
 import { basename, dirname, join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import type { SessionHolder } from '../../../core/session/index.ts'
-import { PersistenceError } from '../../persistence/index.ts'
-import type { ProcessIdentity, Processes } from '../../persistence/index.ts'
+import { parseJson } from '../../../kernel/index.ts'
+import { heldBy, parseOwner, PersistenceError, toHolder, unknownHolder } from '../../persistence/index.ts'
+import type { LogOwner, Processes } from '../../persistence/index.ts'
 import { errnoOf, hasNoLinks, unlessMissing, writeAll } from './file-system.ts'
 import type { FileSystem } from './file-system.ts'
-
-/** What a lock file says. */
-interface LockOwner extends ProcessIdentity, SessionHolder {}
 
 export interface LockHost {
   readonly fs: FileSystem
@@ -28,6 +26,9 @@ export interface LockOptions {
   readonly from?: SessionHolder | undefined
 }
 
+/** What a file says that names nobody: something else, or no more than the beginning of a name. */
+type Nobody = 'unreadable' | 'unfinished'
+
 /** Nonces of locks that programs of this process gave back, and whose files could not be removed. */
 const givenBack = new Set<string>()
 
@@ -41,7 +42,7 @@ const longestWaitMs = 20
  * other claim of a living process is there: each lays its claim before it looks, so two can never both see none.
  */
 export async function acquireLock(path: string, host: LockHost, options: LockOptions = {}): Promise<Lock> {
-  const owner: LockOwner = { ...host.processes.self(), since: host.now(), nonce: randomUUID() }
+  const owner: LogOwner = { ...host.processes.self(), since: host.now(), nonce: randomUUID() }
   for (let attempt = 1; !(await tryAcquire(path, owner, host, options)); attempt += 1) {
     if (attempt === attempts) throw heldError(path, await readOwner(host.fs, path))
     await setTimeout(Math.random() * longestWaitMs)
@@ -62,7 +63,7 @@ export async function acquireLock(path: string, host: LockHost, options: LockOpt
 /** False where something was in the way that may be gone soon. */
 async function tryAcquire(
   path: string,
-  owner: LockOwner,
+  owner: LogOwner,
   host: LockHost,
   options: LockOptions,
 ): Promise<boolean> {
@@ -98,16 +99,17 @@ export async function underLock<T>(
 /** Who has the lock and is not known to be dead. */
 export async function lockHolder(path: string, host: LockHost): Promise<SessionHolder | undefined> {
   const owner = await readOwner(host.fs, path)
-  if (owner === undefined || isDead(owner, host)) return undefined
-  return owner === 'unreadable' ? unknownHolder : toHolder(owner)
+  if (owner === undefined || (await isLeft(path, owner, host))) return undefined
+  return typeof owner === 'string' ? unknownHolder : toHolder(owner)
 }
 
 /** True where there is a lock whose owner is known to be dead. */
 export async function isAbandoned(path: string, host: LockHost): Promise<boolean> {
-  return isDead(await readOwner(host.fs, path), host)
+  const owner = await readOwner(host.fs, path)
+  return owner !== undefined && isLeft(path, owner, host)
 }
 
-async function writeOwner(fs: FileSystem, path: string, owner: LockOwner): Promise<void> {
+async function writeOwner(fs: FileSystem, path: string, owner: LogOwner): Promise<void> {
   const file = await fs.open(path, 'create')
   try {
     await writeAll(file, Buffer.from(`${JSON.stringify(owner)}\n`))
@@ -118,11 +120,12 @@ async function writeOwner(fs: FileSystem, path: string, owner: LockOwner): Promi
   }
 }
 
-async function tryLink(fs: FileSystem, claim: string, path: string, owner: LockOwner): Promise<boolean> {
+async function tryLink(fs: FileSystem, claim: string, path: string, owner: LogOwner): Promise<boolean> {
   try {
     await fs.link(claim, path).catch(async (error: unknown) => {
-      // Some file systems have no links. There a crash between these two steps leaves a lock that names nobody.
       if (!hasNoLinks(error)) throw error
+      // A crash leaves a lock that names nobody, but for the claim, which therefore must be there first.
+      await fs.syncFolder(dirname(path))
       await writeOwner(fs, path, owner)
     })
     return true
@@ -142,12 +145,13 @@ async function tryReplace(
   const { fs } = host
   const owner = await readOwner(fs, path)
   if (owner === undefined) return false
-  if (!mayTake(owner, host, options)) throw heldError(path, owner)
+  const mayTake = options.from !== undefined && options.from.nonce === nonceOf(owner)
+  if (!mayTake && !(await isLeft(path, owner, host, claim))) throw heldError(path, owner)
   for (const other of await claimsBeside(path, fs)) {
     if (other === claim) continue
     const claimant = await readOwner(fs, other)
     // One that cannot be read yet belongs to somebody who has not looked yet, and will see our claim or lock.
-    if (claimant === undefined || claimant === 'unreadable' || isDead(claimant, host)) continue
+    if (claimant === undefined || typeof claimant === 'string' || isDead(claimant, host)) continue
     return false
   }
   const now = await readOwner(fs, path)
@@ -156,17 +160,29 @@ async function tryReplace(
   return true
 }
 
-function mayTake(owner: LockOwner | 'unreadable', host: LockHost, { from }: LockOptions): boolean {
-  if (from !== undefined && from.nonce === nonceOf(owner)) return true
-  return isDead(owner, host)
+/**
+ * Whether nobody has this lock any more. One that somebody began to write and did not end was left where all that lay
+ * a claim to it are dead, and there are such.
+ */
+async function isLeft(
+  path: string,
+  owner: LogOwner | Nobody,
+  host: LockHost,
+  ownClaim?: string,
+): Promise<boolean> {
+  if (owner !== 'unfinished') return isDead(owner, host)
+  const others = (await claimsBeside(path, host.fs)).filter(claim => claim !== ownClaim)
+  const claimants = await Promise.all(others.map(claim => readOwner(host.fs, claim)))
+  const named = claimants.filter(claimant => typeof claimant === 'object')
+  return named.length > 0 && named.every(claimant => isDead(claimant, host))
 }
 
-function isDead(owner: LockOwner | 'unreadable' | undefined, { processes }: LockHost): boolean {
-  if (owner === undefined || owner === 'unreadable') return false
+function isDead(owner: LogOwner | Nobody | undefined, { processes }: LockHost): boolean {
+  if (owner === undefined || typeof owner === 'string') return false
   return givenBack.has(owner.nonce) || processes.isDead(owner)
 }
 
-function toLock(path: string, owner: LockOwner, host: LockHost): Lock {
+function toLock(path: string, owner: LogOwner, host: LockHost): Lock {
   /** The file as it was when it was last seen to be ours; to look at it again costs a tenth of reading it. */
   let seen: string | undefined
   return {
@@ -197,7 +213,7 @@ async function markOf(fs: FileSystem, path: string): Promise<string | undefined>
 async function removeDeadClaims(path: string, host: LockHost): Promise<void> {
   for (const claim of await claimsBeside(path, host.fs)) {
     const owner = await readOwner(host.fs, claim)
-    if (owner === 'unreadable' || isDead(owner, host)) await host.fs.unlink(claim)
+    if (typeof owner === 'string' || isDead(owner, host)) await host.fs.unlink(claim)
   }
 }
 
@@ -211,48 +227,19 @@ async function claimsBeside(path: string, fs: FileSystem): Promise<readonly stri
   return names.filter(name => name.startsWith(prefix)).map(name => join(dirname(path), name))
 }
 
-async function readOwner(fs: FileSystem, path: string): Promise<LockOwner | 'unreadable' | undefined> {
+async function readOwner(fs: FileSystem, path: string): Promise<LogOwner | Nobody | undefined> {
   const bytes = await unlessMissing(fs.read(path))
   if (bytes === undefined) return undefined
-  try {
-    const owner: unknown = JSON.parse(bytes.toString('utf8'))
-    return isOwner(owner) ? owner : 'unreadable'
-  } catch {
-    return 'unreadable'
-  }
+  const text = bytes.toString('utf8')
+  return parseOwner(text) ?? (parseJson(text) === undefined ? 'unfinished' : 'unreadable')
 }
 
-function isOwner(value: unknown): value is LockOwner {
-  if (typeof value !== 'object' || value === null) return false
-  const owner = value as { readonly [key: string]: unknown }
-  const texts = ['start', 'boot', 'host', 'space', 'nonce'].every(key => typeof owner[key] === 'string')
-  return texts && Number.isSafeInteger(owner['pid']) && Number.isSafeInteger(owner['since'])
+function nonceOf(owner: LogOwner | Nobody): string {
+  return typeof owner === 'string' ? unknownHolder.nonce : owner.nonce
 }
 
-const unknownHolder: SessionHolder = { pid: 0, since: 0, host: '', nonce: '' }
-
-function nonceOf(owner: LockOwner | 'unreadable'): string {
-  return owner === 'unreadable' ? unknownHolder.nonce : owner.nonce
-}
-
-function toHolder({ pid, since, host, nonce }: LockOwner): SessionHolder {
-  return { pid, since, host, nonce }
-}
-
-function heldError(path: string, owner: LockOwner | 'unreadable' | undefined): PersistenceError {
-  if (owner === undefined || owner === 'unreadable')
-    return new PersistenceError(
-      'SESSION_HELD',
-      `the session is open elsewhere, by whom cannot be read: ${path}`,
-      {
-        holder: unknownHolder,
-      },
-    )
-  return new PersistenceError(
-    'SESSION_HELD',
-    `the session is open in another program: process ${owner.pid} since ${new Date(owner.since).toISOString()}`,
-    { holder: toHolder(owner) },
-  )
+function heldError(path: string, owner: LogOwner | Nobody | undefined): PersistenceError {
+  return heldBy(owner === undefined || typeof owner === 'string' ? unknownHolder : toHolder(owner), path)
 }
 
 function ignoreMissing(error: unknown): void {
