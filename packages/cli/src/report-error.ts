@@ -29,7 +29,9 @@ export function errorLines({ code, message, fix }: ErrorReport): string {
   return `${lines.join('\n  ')}\n`
 }
 
-export function reportOf(error: unknown): ErrorReport {
+export function reportOf(thrown: unknown): ErrorReport {
+  // Of several at once the first tells what happened; the others came of it.
+  const error: unknown = thrown instanceof AggregateError ? (thrown.errors[0] ?? thrown) : thrown
   const { code, message, exitCode: exit, fix } = error as Partial<ErrorReport>
   const text = typeof message === 'string' && message !== '' ? message : String(error)
   return {

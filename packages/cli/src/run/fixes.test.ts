@@ -17,6 +17,13 @@ test('each failure that a command mends names it', () => {
     [{ code: 'SESSION_FORMAT_NEWER' }, 'npm install -g dsh@latest'],
     [{ code: 'STORE_FAILED', cause: full }, "df -h '/home/me/my home'"],
     [
+      {
+        code: 'STORE_FAILED',
+        cause: Object.assign(new Error('x'), { errcode: 13, code: 'ERR_SQLITE_ERROR' }),
+      },
+      "df -h '/home/me/my home'",
+    ],
+    [
       { code: 'STORE_FAILED', cause: denied },
       'export DSH_HOME=…   # a folder that you may write, in place of /home/me/my home',
     ],

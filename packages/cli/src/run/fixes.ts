@@ -41,10 +41,14 @@ export function fixFor(failure: Failure, context: FixContext): string | undefine
   }
 }
 
+/** SQLite's code for a full disk. */
+const sqliteFull = 13
+
 /** The system's word for what failed, from the error or what is behind it. */
 function errnoOf(error: unknown): string | undefined {
   for (let one = error; typeof one === 'object' && one !== null; one = (one as { cause?: unknown }).cause) {
-    const { code } = one as { code?: unknown }
+    const { code, errcode } = one as { code?: unknown; errcode?: unknown }
+    if (typeof errcode === 'number' && (errcode & 0xff) === sqliteFull) return 'ENOSPC'
     if (typeof code === 'string' && /^E[A-Z0-9]+$/.test(code)) return code
   }
   return undefined

@@ -18,7 +18,7 @@ import type { TestContext } from 'node:test'
 import { startMockProvider } from '@dsh/harness/testing'
 import type { MockProvider, MockProviderOptions, MockRequest } from '@dsh/harness/testing'
 
-const bin = join(import.meta.dirname, '../../bin.js')
+export const bin = join(import.meta.dirname, '../../bin.js')
 
 export interface Ended {
   readonly code: number | null

@@ -1,4 +1,4 @@
-import { open } from 'node:fs/promises'
+import { open, unlink } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { exportLines, Redaction } from '@dsh/harness/plugins/session-export'
 import type { StoredSession } from '@dsh/harness/session'
@@ -76,12 +76,19 @@ async function write(
     }
     return
   }
-  // 'wx' never replaces what somebody has there.
-  const handle = await open(file, 'wx', 0o600).catch((cause: unknown) => {
+  const fail = (cause: unknown): never => {
     throw unwritable(file, cause)
-  })
+  }
+  // 'wx' never replaces what somebody has there.
+  const handle = await open(file, 'wx', 0o600).catch(fail)
   try {
-    for await (const line of lines) await handle.write(line)
+    // Unlike `write` it goes on where the system took only a part.
+    for await (const line of lines) await handle.appendFile(line).catch(fail)
+    await handle.sync().catch(fail)
+  } catch (error) {
+    // Half a session must not look like one.
+    await unlink(file).catch(() => undefined)
+    throw error
   } finally {
     await handle.close()
   }

@@ -84,6 +84,6 @@ function turnsOf({ summary, isPartial }: SessionOverview): string {
 function marksOf({ summary, holder }: SessionOverview): string[] {
   return [
     ...(summary?.archived === true ? ['[archived]'] : []),
-    ...(holder === undefined ? [] : [`[open in process ${holder.pid}]`]),
+    ...(holder === undefined ? [] : [holder.pid === 0 ? '[open]' : `[open in process ${holder.pid}]`]),
   ]
 }

@@ -4,6 +4,9 @@ import type { SessionHeader, SessionId } from '@dsh/protocol'
 import { adopt, isCount, isFields, isText } from '../../kernel/index.ts'
 import { SessionError, SessionFormatUnsupportedError } from './errors.ts'
 
+/** The last moment that a date can name, in ms. */
+const lastTime = 8.64e15
+
 /** A frozen copy of `given`, checked; the least there may be where it is undefined. */
 export function readHeader(id: SessionId, given: unknown): SessionHeader {
   if (!isText(id)) throw new SessionError('INVALID_HEADER', 'a session id is a non-empty string')
@@ -16,7 +19,9 @@ export function readHeader(id: SessionId, given: unknown): SessionHeader {
     throw new SessionFormatUnsupportedError(`session "${id}"`, header['version'], sessionFormatVersion)
   }
   if (header['id'] !== id) throw invalid(id, `it names session "${String(header['id'])}"`)
-  if (!isCount(header['createdAt'])) throw invalid(id, 'createdAt is not a time in milliseconds')
+  const { createdAt } = header
+  if (!isCount(createdAt) || createdAt > lastTime)
+    throw invalid(id, 'createdAt is not a time in milliseconds')
   for (const [key, isRight, right] of optional) {
     const value = header[key]
     if (value !== undefined && !isRight(value)) throw invalid(id, `${key} is not ${right}`)

@@ -192,6 +192,7 @@ test('a header is checked, frozen, and its own id is the one it names', () => {
   const wrong: readonly (readonly [change: object, message: RegExp])[] = [
     [{ id: 'other' }, /header of session "s": it names session "other"/],
     [{ createdAt: 0.5 }, /createdAt is not a time/],
+    [{ createdAt: 8.64e15 + 2 }, /createdAt is not a time/],
     [{ cwd: 'relative' }, /cwd is not an absolute path/],
     [{ seedLength: -1 }, /seedLength is not a count/],
     [{ delegationDepth: '1' }, /delegationDepth is not a count/],

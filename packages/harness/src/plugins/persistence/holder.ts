@@ -9,12 +9,16 @@ export interface LogOwner extends ProcessIdentity, SessionHolder {}
 /** Stands for an owner that cannot be read, and so cannot be known to be dead. */
 export const unknownHolder: SessionHolder = { pid: 0, since: 0, host: '', nonce: '' }
 
+/** The last moment that a date can name, in ms. */
+const lastTime = 8.64e15
+
 /** Undefined for a text that names nobody. */
 export function parseOwner(text: string): LogOwner | undefined {
   const value = parseJson(text)
   if (!isFields(value)) return undefined
   const texts = ['start', 'boot', 'host', 'space', 'nonce'].every(key => typeof value[key] === 'string')
-  return texts && isCount(value['pid']) && isCount(value['since'])
+  const { pid, since } = value
+  return texts && isCount(pid) && isCount(since) && since <= lastTime
     ? (value as unknown as LogOwner)
     : undefined
 }

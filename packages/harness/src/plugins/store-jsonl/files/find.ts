@@ -1,8 +1,9 @@
 import { join } from 'node:path'
 import type { SessionId } from '@dsh/protocol'
-import { PersistenceError } from '../../persistence/index.ts'
+import { messageOf } from '../../../kernel/index.ts'
+import { PersistenceError, systemReason } from '../../persistence/index.ts'
 import { storeError } from './errors.ts'
-import { unlessMissing } from './file-system.ts'
+import { errnoOf, unlessMissing } from './file-system.ts'
 import type { FileStat, FileSystem } from './file-system.ts'
 import { pathsIn, sessionFolder } from './layout.ts'
 
@@ -33,12 +34,20 @@ export interface FoundFolder {
 
 /** Every folder that stands where a session's would. */
 export async function* sessionFolders(fs: FileSystem, root: string): AsyncGenerator<FoundFolder> {
-  for (const project of (await unlessMissing(fs.readdir(root))) ?? []) {
+  for (const project of (await unlessMissing(fs.readdir(root)).catch(error => notListed(error, root))) ??
+    []) {
     const folder = join(root, project)
     const names = await unlessMissing(fs.readdir(folder)).catch((error: unknown) => String(error))
     if (typeof names === 'string') yield { folder, name: project, problem: names }
     else for (const name of names ?? []) yield { folder: join(folder, name), name }
   }
+}
+
+function notListed(error: unknown, root: string): never {
+  const reason = systemReason(errnoOf(error) ?? '') ?? messageOf(error)
+  throw new PersistenceError('STORE_FAILED', `the sessions cannot be listed: ${reason}: ${root}`, {
+    cause: error,
+  })
 }
 
 /** Stays the same exactly as long as nothing was written. */

@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { chmodSync, existsSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { test } from 'node:test'
+import { reply } from '@dsh/harness/testing'
+import { bench, bin, preload, sessionIn, unprivileged } from './dsh.ts'
+
+test('where the disk is full a command on a session says so, and how to look', async t => {
+  const { dsh, provider, home } = bench(t)
+  await provider({ fallback: reply.text('ok') })
+  const id = sessionIn((await dsh(['run', 'one'])).stderr)
+  const full = { env: preload({ DSH_TEST_FULL_AFTER: '0' }) }
+  for (const words of [
+    ['archive', id],
+    ['rename', id, 'x'],
+    ['fork', id],
+    ['rm', id, '--yes'],
+  ]) {
+    const { code, stdout, stderr } = await dsh(['session', ...words], full)
+    assert.deepEqual([code, stdout], [1, ''], words.join(' '))
+    assert.match(
+      stderr,
+      /^error STORE_FAILED: session "\w+" cannot be \w+: no space is left on the device: /m,
+    )
+  }
+  assert.ok((await dsh(['session', 'archive', id], full)).stderr.endsWith(`\n  df -h ${home}\n`))
+  assert.equal((await dsh(['session', 'verify', id])).code, 0)
+})
+
+test(
+  'an export that cannot be written whole leaves no file',
+  { skip: process.platform === 'win32' },
+  async t => {
+    const { dsh, provider, work, env } = bench(t)
+    await provider({ fallback: reply.text('ok') })
+    const id = sessionIn((await dsh(['run', 'x'.repeat(100_000)])).stderr)
+    const file = join(work, 'big.jsonl')
+    // 8 blocks of 512 bytes, or of 1024, are less than there is to write.
+    const script = `trap '' XFSZ; ulimit -f 8; exec "$@"`
+    const words = [process.execPath, bin, 'session', 'export', id, '--full', '-o', file]
+    const { promise, resolve } = Promise.withResolvers<{ code: unknown; stderr: string }>()
+    execFile(
+      'sh',
+      ['-c', script, 'sh', ...words],
+      { env, cwd: work, timeout: 30_000 },
+      (error, _out, stderr) => resolve({ code: error?.code, stderr }),
+    )
+    const { code, stderr } = await promise
+    assert.match(stderr, /^error OUTPUT_FILE: "[^"]*big\.jsonl" cannot be written \(EFBIG\)\n/m)
+    assert.deepEqual([code, existsSync(file)], [2, false])
+  },
+)
+
+test('a folder of sessions that may not be read is named as such, and nothing else of it is told', async t => {
+  const { dsh, provider, home } = bench(t)
+  await provider({ fallback: reply.text('ok') })
+  const { stderr: said } = await dsh(['run', 'one'], unprivileged)
+  const folder = join(home, 'sessions')
+  chmodSync(folder, 0)
+  t.after(() => chmodSync(folder, 0o700))
+  for (const words of [
+    ['session', 'show', sessionIn(said)],
+    ['run', '-c', 'two'],
+  ]) {
+    const { code, stderr } = await dsh(words, unprivileged)
+    assert.equal(code, 1)
+    assert.ok(
+      stderr.startsWith(
+        `error STORE_FAILED: the sessions cannot be listed: permission is denied: ${folder}\n`,
+      ),
+      stderr,
+    )
+    if (words[0] === 'session') assert.match(stderr, /\n {2}export DSH_HOME=…/)
+  }
+})
+
+test('a lock that says anything whatever never is an error of dsh itself', async t => {
+  const { dsh, provider, logs } = bench(t)
+  await provider({ fallback: reply.text('ok') })
+  const id = sessionIn((await dsh(['run', 'one'])).stderr)
+  const lock = join(dirname(logs()[0] ?? ''), 'lock')
+  const owner = { start: '1', boot: 'b', host: 'h', space: 's', nonce: 'n' }
+  for (const text of [
+    'other',
+    '[]',
+    JSON.stringify({ ...owner, pid: 1, since: Number.MAX_SAFE_INTEGER }),
+    JSON.stringify({ ...owner, pid: 1, since: 8.64e15 }),
+  ]) {
+    writeFileSync(lock, text)
+    const shown = await dsh(['session', 'show', id])
+    assert.match(shown.stdout, /^› one\n/)
+    assert.match(shown.stderr, /^the session is read-only: it is open in another program/)
+    for (const words of [
+      ['run', '-r', id, 'two'],
+      ['session', 'rm', id, '--yes'],
+    ])
+      assert.match((await dsh(words)).stderr, /^error SESSION_HELD: /)
+    assert.match((await dsh(['session', 'ls'])).stdout, /\[open( in process 1)?\]\n$/)
+  }
+})
