@@ -1,15 +1,14 @@
 import type { TurnEndReason } from '@dsh/protocol'
+import { paint } from './style.ts'
+import type { Style } from './style.ts'
 import { duration, inert, oneLine } from './text.ts'
+import { factsOf, hasFailed } from './transcript.ts'
 import type { Entry, ToolEntry } from './transcript.ts'
-
-export interface LineStyle {
-  readonly color: boolean
-}
 
 const shownOutput = 8
 
 /** An entry as lines for a person, ended by a line break; nothing in them acts on a terminal. */
-export function linesOf(entry: Entry, style: LineStyle): string {
+export function linesOf(entry: Entry, style: Style): string {
   switch (entry.kind) {
     case 'prompt':
       return `${paint('› ', 'bold', style)}${inert(entry.text.trimEnd())}\n`
@@ -50,29 +49,22 @@ export function endOf(reason: TurnEndReason): string {
   }
 }
 
-function toolLines(entry: ToolEntry, style: LineStyle): string {
-  const { name, subject, ms, exit, problem, changed } = entry
-  const hasFailed = problem !== undefined || (exit !== undefined && exit !== 'exit 0')
-  const facts = [duration(ms), exit, problem].filter(fact => fact !== undefined).join(', ')
-  const mark = paint(problem === undefined ? '●' : '✗', hasFailed ? 'red' : 'green', style)
+function toolLines(entry: ToolEntry, style: Style): string {
+  const { name, subject, problem, changed } = entry
+  const mark = paint(problem === undefined ? '●' : '✗', hasFailed(entry) ? 'red' : 'green', style)
   const touched = changed.filter(path => path !== subject).map(path => ` → ${inert(path)}`)
   const head = `${mark} ${inert(name)} ${oneLine(subject)}`.trimEnd()
-  return [`${head} ${paint(`(${facts})`, 'dim', style)}${touched.join('')}`, ...tail(entry, style), ''].join(
-    '\n',
-  )
+  return [
+    `${head} ${paint(`(${factsOf(entry)})`, 'dim', style)}${touched.join('')}`,
+    ...tail(entry, style),
+    '',
+  ].join('\n')
 }
 
 /** The last lines of what a command printed, and the first of a failure. */
-function tail({ name, output, problem }: ToolEntry, style: LineStyle): string[] {
+function tail({ name, output, problem }: ToolEntry, style: Style): string[] {
   const lines = output.split('\n').filter(line => line.trim() !== '' && !/^\[exit code: \d+\]$/.test(line))
   const shown =
     problem !== undefined ? lines.slice(0, shownOutput) : name === 'bash' ? lines.slice(-shownOutput) : []
   return shown.map(line => paint(`  │ ${oneLine(line)}`, 'dim', style))
-}
-
-const codes = { bold: [1, 22], dim: [2, 22], red: [31, 39], green: [32, 39] } as const
-
-function paint(text: string, color: keyof typeof codes, style: LineStyle): string {
-  const [on, off] = codes[color]
-  return style.color ? `\u001b[${on}m${text}\u001b[${off}m` : text
 }

@@ -2,6 +2,7 @@ import { isAbsolute, relative } from 'node:path'
 import { changedFiles } from '@dsh/harness/plugins/fs'
 import type {} from '@dsh/harness/plugins/retry/events'
 import type { ContentBlock, JsonValue, LlmFailure, SessionEvent, TurnEndReason } from '@dsh/protocol'
+import { duration } from './text.ts'
 
 /** One thing a person is told of a session, in the order it happened. */
 export type Entry =
@@ -30,6 +31,15 @@ export interface ToolEntry {
   readonly output: string
   /** Files that the call wrote, relative to the session's folder where they are below it. */
   readonly changed: readonly string[]
+}
+
+/** How long it took and how it ended, on one line. */
+export function factsOf({ ms, exit, problem }: ToolEntry): string {
+  return [duration(ms), exit, problem].filter(fact => fact !== undefined).join(', ')
+}
+
+export function hasFailed({ exit, problem }: ToolEntry): boolean {
+  return problem !== undefined || (exit !== undefined && exit !== 'exit 0')
 }
 
 /** Reads a session's events in order and gives what each adds for a person; keeps only what is still open. */

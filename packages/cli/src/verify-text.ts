@@ -1,7 +1,7 @@
 import type { SessionReport } from '@dsh/harness/plugins/verify'
 import type { MediumProblem } from '@dsh/harness/session'
 import type { LostEvents, RepairResult } from '@dsh/harness/session'
-import { grouped, unbroken } from './text.ts'
+import { counted, unbroken } from './text.ts'
 
 /** What was found in one session: a line of counts, then one for each problem. */
 export function reportLines(report: SessionReport): readonly string[] {
@@ -61,8 +61,4 @@ function lossText({ fromSeq, toSeq, reason, isReadable }: LostEvents): string {
   const events = isOne ? `event ${fromSeq}` : `events ${fromSeq} to ${toSeq}`
   if (isReadable !== true) return `${events} ${isOne ? 'is' : 'are'} lost: ${reason}`
   return `${events} ${isOne ? 'is' : 'are'} in the old log alone, since no session can begin there`
-}
-
-function counted(count: number, noun: string): string {
-  return `${grouped(count)} ${noun}${count === 1 ? '' : 's'}`
 }

@@ -17,6 +17,7 @@ import { exitCodeOf } from '../run/outcome.ts'
 import { newSessionId } from '../run/session-id.ts'
 import { Stop } from '../run/signals.ts'
 import { Watch } from '../run/watch.ts'
+import { styleOf } from '../style.ts'
 import { inert, unbroken } from '../text.ts'
 import { seqOf } from '../time/places.ts'
 import { replayJson, replayLines } from '../time/replay-text.ts'
@@ -105,9 +106,7 @@ async function replayIn(ctx: Context, word: string, job: Job): Promise<number> {
     signal: stop.signal,
   })
   if (json) io.out.line(JSON.stringify(replayJson(report, sessionId)))
-  else
-    for (const each of replayLines(report, { color: io.out.isTerminal && !io.env.NO_COLOR }))
-      io.out.line(each)
+  else for (const each of replayLines(report, styleOf('out', io))) io.out.line(each)
   io.err.line(`session ${sessionId} · look at it: ${io.command} session show ${sessionId}`)
   return codeOf(report, { job, wasDenied: watch.wasDenied, sessionId })
 }

@@ -1,6 +1,7 @@
 import { Marked } from 'marked'
 import { endOf } from '../lines.ts'
-import { duration, inert, oneLine } from '../text.ts'
+import { inert, oneLine } from '../text.ts'
+import { factsOf, hasFailed } from '../transcript.ts'
 import type { Entry, ToolEntry } from '../transcript.ts'
 import type { SessionDocument } from './document.ts'
 import { styles } from './styles.ts'
@@ -45,12 +46,11 @@ function note(text: string): string {
   return `<p class="note">${escaped(text)}</p>`
 }
 
-function toolSection({ name, subject, ms, exit, problem, output, changed }: ToolEntry): string {
-  const facts = [duration(ms), exit, problem].filter(fact => fact !== undefined).join(', ')
-  const hasFailed = problem !== undefined || (exit !== undefined && exit !== 'exit 0')
+function toolSection(entry: ToolEntry): string {
+  const { name, subject, output, changed } = entry
   const touched = changed.filter(path => path !== subject).map(path => ` → ${escaped(path)}`)
-  const head = `<b>${escaped(name)}</b> <code>${escaped(oneLine(subject))}</code> <small>${escaped(facts)}</small>`
-  const state = hasFailed ? 'tool failed' : 'tool'
+  const head = `<b>${escaped(name)}</b> <code>${escaped(oneLine(subject))}</code> <small>${escaped(factsOf(entry))}</small>`
+  const state = hasFailed(entry) ? 'tool failed' : 'tool'
   return `<details class="${state}"><summary>${head}${touched.join('')}</summary><pre>${escaped(output)}</pre></details>`
 }
 

@@ -1,5 +1,6 @@
 import { endOf } from '../lines.ts'
-import { duration, inert, oneLine } from '../text.ts'
+import { inert, oneLine } from '../text.ts'
+import { factsOf } from '../transcript.ts'
 import type { Entry, ToolEntry } from '../transcript.ts'
 import type { SessionDocument } from './document.ts'
 
@@ -25,11 +26,11 @@ function blocksOf(entry: Entry): string[] {
   }
 }
 
-function toolBlocks({ name, subject, ms, exit, problem, output, changed }: ToolEntry): string[] {
-  const facts = [duration(ms), exit, problem].filter(fact => fact !== undefined).join(', ')
+function toolBlocks(entry: ToolEntry): string[] {
+  const { name, subject, output, changed } = entry
   const touched = changed.filter(path => path !== subject).map(path => ` → ${code(path)}`)
   const about = subject === '' ? '' : ` ${code(oneLine(subject))}`
-  const head = `**${escaped(name)}**${about} (${escaped(facts)})${touched.join('')}`
+  const head = `**${escaped(name)}**${about} (${escaped(factsOf(entry))})${touched.join('')}`
   return output.trim() === '' ? [head] : [head, fenced(inert(output.trimEnd()), '')]
 }
 

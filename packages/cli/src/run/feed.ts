@@ -1,5 +1,6 @@
 import type { SessionEvent } from '@dsh/protocol'
 import { linesOf } from '../lines.ts'
+import { styleOf } from '../style.ts'
 import { inert } from '../text.ts'
 import type { Io } from '../io.ts'
 import type { Entry } from '../transcript.ts'
@@ -22,7 +23,7 @@ export function jsonFeed(io: Io): Feed {
  * `holdAnswer` keeps it back in any case.
  */
 export function humanFeed(io: Io, options: { readonly holdAnswer: boolean }): Feed {
-  const style = { color: io.err.isTerminal && !io.env.NO_COLOR }
+  const style = styleOf('err', io)
   const streams = io.out.isTerminal && !options.holdAnswer
   let streamed = ''
   const endLine = (): void => {

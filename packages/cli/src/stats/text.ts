@@ -6,7 +6,7 @@ import type {
 } from '@dsh/harness/plugins/session-projections'
 import { columnsOf, inColumns } from '../columns.ts'
 import { shortFolder } from '../place-and-time.ts'
-import { duration, grouped, unbroken } from '../text.ts'
+import { counted, duration, grouped, unbroken } from '../text.ts'
 import type { Totals } from './totals.ts'
 
 export interface StatsHead {
@@ -23,7 +23,7 @@ export function sessionLines({ id, title, folder }: StatsHead, stats: SessionSta
   return [
     title === undefined ? id : `${id}  ${unbroken(title)}`,
     ...(folder === undefined ? [] : [field('folder', unbroken(shortFolder(folder)))]),
-    field('turns', `${grouped(turns)}, with ${times(steps, 'step')}`),
+    field('turns', `${grouped(turns)}, with ${counted(steps, 'step')}`),
     field('model', modelText(stats)),
     field('tokens', tokensText(stats)),
     ...(all.calls === 0 ? [] : [field('tools', toolText(all)), ...toolLines(tools)]),
@@ -34,7 +34,12 @@ export function sessionLines({ id, title, folder }: StatsHead, stats: SessionSta
 /** What all sessions took, by day, model and folder. */
 export function totalLines({ sessions, sum: counts, days, models, folders }: Totals): readonly string[] {
   const { turns, steps } = counts
-  const head = [times(sessions, 'session'), times(turns, 'turn'), times(steps, 'step'), tokensText(counts)]
+  const head = [
+    counted(sessions, 'session'),
+    counted(turns, 'turn'),
+    counted(steps, 'step'),
+    tokensText(counts),
+  ]
   if (days.size === 0) return [head.join(' · ')]
   const newest = [...days].toSorted(([a], [b]) => (a < b ? 1 : -1))
   const short = [...folders].map(([folder, each]): [string, RouteCounts] => [shortFolder(folder), each])
@@ -55,7 +60,7 @@ function modelText(stats: SessionStats): string {
   const requests = sum(counts, 'requests')
   const failures = sum(counts, 'failures')
   return [
-    `${times(requests, 'request')}${failures === 0 ? '' : `, ${grouped(failures)} failed`}`,
+    `${counted(requests, 'request')}${failures === 0 ? '' : `, ${grouped(failures)} failed`}`,
     duration(llmMs),
     ...(ttftSteps === 0 ? [] : [`first token after ${duration(ttftMs / ttftSteps)}`]),
     ...(decodeMs === 0 ? [] : [`${grouped(Math.round((decodeTokens / decodeMs) * 1000))} tokens a second`]),
@@ -70,7 +75,7 @@ function tokensText(counts: TokenCounts): string {
 }
 
 function toolText({ calls, errors, ms }: ToolCounts): string {
-  return `${times(calls, 'call')}${errors === 0 ? '' : `, ${grouped(errors)} failed`} · ${duration(ms)}`
+  return `${counted(calls, 'call')}${errors === 0 ? '' : `, ${grouped(errors)} failed`} · ${duration(ms)}`
 }
 
 function toolLines(tools: SessionStats['tools']): readonly string[] {
@@ -127,10 +132,6 @@ function cachedText(counts: TokenCounts): string {
 
 function field(name: string, text: string): string {
   return `  ${name.padEnd(7)}  ${text}`
-}
-
-function times(count: number, noun: string): string {
-  return `${grouped(count)} ${noun}${count === 1 ? '' : 's'}`
 }
 
 function sum<Key extends string>(list: readonly { readonly [K in Key]: number }[], key: Key): number {

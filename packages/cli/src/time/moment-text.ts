@@ -1,7 +1,7 @@
 import { placeOf } from '@dsh/harness/plugins/time-travel'
 import type { Moment } from '@dsh/harness/plugins/time-travel'
 import type { JsonValue } from '@dsh/protocol'
-import { grouped, inert, oneLine, unbroken } from '../text.ts'
+import { counted, inert, oneLine, unbroken } from '../text.ts'
 import { textOf } from '../transcript.ts'
 import { size } from './request-text.ts'
 import type { FilesThen } from './files-then.ts'
@@ -26,9 +26,9 @@ export function momentLines({ moment, values, problems, files }: ShownMoment): s
   return [
     ...placeLines(moment),
     '',
-    unbroken(`context      ${count(history.messages.length, 'message')}, ${route}`),
+    unbroken(`context      ${counted(history.messages.length, 'message')}, ${route}`),
     ...contextLines(history),
-    ...(queued.length === 0 ? [] : [`queued       ${count(queued.length, 'message')}`]),
+    ...(queued.length === 0 ? [] : [`queued       ${counted(queued.length, 'message')}`]),
     ...queued.map(message => messageLine(message, undefined)),
     '',
     ...(values === undefined
@@ -57,7 +57,7 @@ function placeLines({ event, cursor, calls, request, isAsking }: Moment): string
 /** The last ones: what was said long ago is in `session show`. */
 function contextLines({ messages, seqs }: Moment['history']): string[] {
   const first = Math.max(0, messages.length - shownMessages)
-  const earlier = first === 0 ? [] : [`  … ${count(first, 'earlier message')}; --json has all`]
+  const earlier = first === 0 ? [] : [`  … ${counted(first, 'earlier message')}; --json has all`]
   return [...earlier, ...messages.slice(first).map((message, at) => messageLine(message, seqs[first + at]))]
 }
 
@@ -93,13 +93,8 @@ function filesLines(files: FilesThen): string[] {
   if ('missing' in files) return [unbroken(`files        unknown: ${files.missing}`)]
   const { point, list } = files
   const bytes = list.reduce((sum, file) => sum + file.size, 0)
-  const head = `files        ${count(list.length, 'file')}, ${size(bytes)}, as they were after event #${point.after}`
+  const head = `files        ${counted(list.length, 'file')}, ${size(bytes)}, as they were after event #${point.after}`
   const shown = list.slice(0, shownFiles).map(({ path, size: own }) => unbroken(`  ${path}  ${size(own)}`))
   const rest = list.length - shown.length
-  return [head, ...shown, ...(rest === 0 ? [] : [`  … ${count(rest, 'more file')}; --json has all`])]
-}
-
-/** `1 file`, `1,200 files`. */
-export function count(number: number, noun: string): string {
-  return `${grouped(number)} ${noun}${number === 1 ? '' : 's'}`
+  return [head, ...shown, ...(rest === 0 ? [] : [`  … ${counted(rest, 'more file')}; --json has all`])]
 }

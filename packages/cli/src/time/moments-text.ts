@@ -1,9 +1,8 @@
 import { jsonEquals } from '@dsh/harness/kernel'
 import type { JsonValue } from '@dsh/protocol'
-import { oneLine, unbroken } from '../text.ts'
+import { counted, oneLine, unbroken } from '../text.ts'
 import { changedBetween } from './files-then.ts'
 import type { ChangedFile } from './files-then.ts'
-import { count } from './moment-text.ts'
 import type { ShownMoment } from './moment-text.ts'
 
 export interface MomentsCompared {
@@ -58,7 +57,7 @@ export function momentsLines(compared: MomentsCompared): string[] {
   return [
     `from event #${from} to event #${to}`,
     '',
-    `context      ${count(before, 'message')} → ${after}, ${shared} the same`,
+    `context      ${counted(before, 'message')} → ${after}, ${shared} the same`,
     values.length === 0 ? 'projections  none changed' : `projections  ${values.length} changed`,
     ...values.flatMap(([key, change]) => [
       unbroken(`  ${key}`),

@@ -2,6 +2,8 @@ import type { Divergence, ReplayReport, RunFacts } from '@dsh/harness/plugins/re
 import { cutText } from '@dsh/harness/tools'
 import type { TokenUsage } from '@dsh/protocol'
 import { endOf } from '../lines.ts'
+import { paint } from '../style.ts'
+import type { Style } from '../style.ts'
 import { duration, grouped, oneLine, unbroken } from '../text.ts'
 import { actsBeside } from './acts.ts'
 import type { Act, ActPair } from './acts.ts'
@@ -11,10 +13,7 @@ const labelWidth = 12
 const cellWidth = 38
 
 /** Two runs of the same inputs beside each other. */
-export function replayLines(
-  { recorded, replayed, divergence }: ReplayReport,
-  options: { readonly color: boolean },
-): string[] {
+export function replayLines({ recorded, replayed, divergence }: ReplayReport, style: Style): string[] {
   const row = (label: string, show: (facts: RunFacts) => string): string =>
     line(label, show(recorded), show(replayed))
   return [
@@ -29,7 +28,7 @@ export function replayLines(
     row('tool calls', callsText),
     row('ended', endText),
     '',
-    ...actsBeside(recorded, replayed).map(pair => actLine(pair, options)),
+    ...actsBeside(recorded, replayed).map(pair => actLine(pair, style)),
     '',
     ...(divergence === undefined ? ['every call was the recorded one'] : [divergenceText(divergence)]),
     `answer recorded: ${oneLine(recorded.answer) || 'none'}`,
@@ -68,11 +67,11 @@ function line(label: string, left: string, right: string): string {
   return `${label.padEnd(labelWidth)} ${cells.join('')}`.trimEnd()
 }
 
-function actLine({ recorded, replayed, isOther }: ActPair, options: { readonly color: boolean }): string {
+function actLine({ recorded, replayed, isOther }: ActPair, style: Style): string {
   const place = recorded?.place ?? replayed?.place ?? ''
   const text = line(place, textOf(recorded), textOf(replayed))
   if (!isOther) return text
-  return options.color ? `\u001b[33m${text} ≠\u001b[39m` : `${text} ≠`
+  return paint(`${text} ≠`, 'yellow', style)
 }
 
 function textOf(act: Act | undefined): string {

@@ -4,6 +4,7 @@ import { exportLines, Redaction } from '@dsh/harness/plugins/session-export'
 import type { StoredSession } from '@dsh/harness/session'
 import type { JsonValue } from '@dsh/protocol'
 import { CliError, exitCode, quoted, usageError } from '../../errors.ts'
+import { ownSecrets } from '../../own-secrets.ts'
 import { findSession } from '../../sessions.ts'
 import type { CommandBody } from '../../command.ts'
 import type { Io } from '../../io.ts'
@@ -18,7 +19,8 @@ export const exportSession: CommandBody = ({ values, words: [word = ''] }, io) =
     const { id } = await findSession(sessions, word)
     const stored = await sessions.inspect(id)
     tellState(stored, io.err)
-    const redaction = values.full === true ? undefined : new Redaction(ownSecrets(io))
+    const redaction =
+      values.full === true ? undefined : new Redaction({ secrets: ownSecrets(io), home: homedir() })
     const view = await sessions.view(id)
     const artifact = (sha256: string): Promise<Uint8Array | undefined> => view.artifacts.get(sha256)
     const lines =
@@ -40,14 +42,6 @@ function formatOf(asked: string | boolean | undefined, file: string | boolean | 
     `sessions are exported as md, html or jsonl, not as "${String(name)}"`,
     'dsh session export --help',
   )
-}
-
-/** Values of the environment that its names call secret, and the home folder. */
-function ownSecrets({ env }: Io): { readonly secrets: readonly string[]; readonly home: string } {
-  const secrets = Object.entries(env).flatMap(([name, value]) =>
-    value !== undefined && /KEY|TOKEN|SECRET|PASS|CREDENTIAL/i.test(name) ? [value] : [],
-  )
-  return { secrets, home: homedir() }
 }
 
 async function documentText(

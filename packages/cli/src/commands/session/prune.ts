@@ -5,7 +5,7 @@ import { countOption } from '../../count-option.ts'
 import { CliError, exitCode } from '../../errors.ts'
 import { isConfirmed } from '../../person.ts'
 import { localTime } from '../../place-and-time.ts'
-import { grouped } from '../../text.ts'
+import { counted, grouped } from '../../text.ts'
 import type { CommandBody } from '../../command.ts'
 import type { Io } from '../../io.ts'
 import { withReader } from './reader.ts'
@@ -59,7 +59,7 @@ function lineOf({ id, updatedAt, bytes, archived }: StoredCandidate): string {
 
 function totalOf(list: readonly StoredCandidate[]): string {
   const bytes = list.reduce((sum, each) => sum + each.bytes, 0)
-  return `${grouped(list.length)} session${list.length === 1 ? '' : 's'}, ${sizeOf(bytes)}`
+  return `${counted(list.length, 'session')}, ${sizeOf(bytes)}`
 }
 
 function sizeOf(bytes: number): string {

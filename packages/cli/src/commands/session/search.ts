@@ -4,7 +4,9 @@ import { countOption } from '../../count-option.ts'
 import { CliError, quoted, usageError } from '../../errors.ts'
 import { localTime, shortFolder } from '../../place-and-time.ts'
 import { workFolder } from '../../run/folder.ts'
-import { inert, oneLine, unbroken } from '../../text.ts'
+import { paint, styleOf } from '../../style.ts'
+import type { Style } from '../../style.ts'
+import { counted, inert, oneLine, unbroken } from '../../text.ts'
 import type { CommandBody } from '../../command.ts'
 import type { Io, Output } from '../../io.ts'
 import { withReader } from './reader.ts'
@@ -32,7 +34,7 @@ export const search: CommandBody = ({ values, words: [query = ''] }, io) =>
         { onProgress },
       )
       .catch((error: unknown) => asCliError(error, io))
-    const style = { color: io.out.isTerminal && io.env.NO_COLOR === undefined }
+    const style = styleOf('out', io)
     for (const hits of page.sessions)
       io.out.write(values.json === true ? `${jsonHits(hits)}\n` : humanHits(hits, style))
     if (page.sessions.length === 0) io.err.line(`nothing holds "${oneLine(query)}"`)
@@ -78,15 +80,12 @@ function jsonHits({ record, title, matched, hits }: SessionHits): string {
   return JSON.stringify({ id, title, createdAt, updatedAt: Math.round(updatedAt), cwd, path, matched, hits })
 }
 
-interface Style {
-  readonly color: boolean
-}
-
 function humanHits({ record, title = '', matched, hits }: SessionHits, style: Style): string {
   const { id, header, updatedAt } = record
-  const count = `${matched} ${matched === 1 ? 'event' : 'events'}`
-  const facts = [localTime(updatedAt), shortFolder(header.cwd ?? ''), count].filter(fact => fact !== '')
-  const head = `${painted(oneLine(title), [1, 22], style)}  ${painted(unbroken(facts.join('  ')), [2, 22], style)}`
+  const facts = [localTime(updatedAt), shortFolder(header.cwd ?? ''), counted(matched, 'event')].filter(
+    fact => fact !== '',
+  )
+  const head = `${paint(oneLine(title), 'bold', style)}  ${paint(unbroken(facts.join('  ')), 'dim', style)}`
   return [head.trimStart(), ...hits.map(hit => `  ${id}#${hit.seq}  ${line(hit, style)}`), ''].join('\n')
 }
 
@@ -104,12 +103,8 @@ function line({ type, snippet: { text, marks } }: SearchHit, style: Style): stri
   let shown = ''
   let at = 0
   for (const [start, end] of marks) {
-    shown += unbroken(text.slice(at, start)) + painted(unbroken(text.slice(start, end)), [33, 39], style)
+    shown += unbroken(text.slice(at, start)) + paint(unbroken(text.slice(start, end)), 'yellow', style)
     at = end
   }
   return `${kinds[type] ?? inert(type)}: ${shown}${unbroken(text.slice(at))}`
-}
-
-function painted(text: string, [on, off]: readonly [number, number], { color }: Style): string {
-  return color && text !== '' ? `\u001b[${on}m${text}\u001b[${off}m` : text
 }

@@ -1,6 +1,7 @@
 import { linesOf } from '../../lines.ts'
 import { Stop } from '../../run/signals.ts'
 import { findSession } from '../../sessions.ts'
+import { styleOf } from '../../style.ts'
 import { Transcript } from '../../transcript.ts'
 import type { ReadableRow, SessionPersistence } from '@dsh/harness/session'
 import type { SessionEvent } from '@dsh/protocol'
@@ -39,7 +40,7 @@ async function follow({ id, header }: ReadableRow, sessions: SessionPersistence,
 
 function printerFor(cwd: string | undefined, io: Io): (event: SessionEvent) => void {
   const transcript = new Transcript(cwd)
-  const style = { color: io.out.isTerminal && io.env.NO_COLOR === undefined }
+  const style = styleOf('out', io)
   return event => {
     const entry = transcript.next(event)
     if (entry !== undefined) io.out.write(linesOf(entry, style))

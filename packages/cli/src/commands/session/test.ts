@@ -13,10 +13,10 @@ import { Redaction } from '@dsh/harness/plugins/session-export'
 import { headless } from '@dsh/harness/presets/headless'
 import { compositionFiles } from '../../composition.ts'
 import { CliError, exitCode, quoted, usageError } from '../../errors.ts'
+import { ownSecrets } from '../../own-secrets.ts'
 import { errorLines, reportOf } from '../../report-error.ts'
 import { Stop } from '../../run/signals.ts'
-import { unbroken } from '../../text.ts'
-import { count } from '../../time/moment-text.ts'
+import { counted, unbroken } from '../../text.ts'
 import { viewSession } from '../../time/view.ts'
 import type { CommandBody } from '../../command.ts'
 import type { Io } from '../../io.ts'
@@ -51,7 +51,7 @@ async function record([word, file, ...more]: readonly string[], io: Io): Promise
   return await withReader(io, async ({ sessions }) => {
     const session = await viewSession(sessions, word, io)
     const { id } = session
-    const redaction = new Redaction({ secrets: secretsOf(io) })
+    const redaction = new Redaction({ secrets: ownSecrets(io) })
     const recording = recordSession(session, { home: homedir(), redaction })
     const target = file ?? `${id}.recording.jsonl`
     // 'wx' never replaces what somebody has there.
@@ -62,18 +62,11 @@ async function record([word, file, ...more]: readonly string[], io: Io): Promise
     )
     const taken = [...redaction.counts.values()].reduce((sum, each) => sum + each, 0)
     const secrets =
-      taken === 0 ? 'nothing that looks like a secret was found' : `${count(taken, 'secret')} taken out`
-    io.out.line(`${count(recording.requests.length, 'request')} recorded in ${unbroken(target)}`)
+      taken === 0 ? 'nothing that looks like a secret was found' : `${counted(taken, 'secret')} taken out`
+    io.out.line(`${counted(recording.requests.length, 'request')} recorded in ${unbroken(target)}`)
     io.err.line(`${secrets}; look before you give it away`)
     return exitCode.ok
   })
-}
-
-/** Values of the environment that its names call secret. */
-function secretsOf({ env }: Io): string[] {
-  return Object.entries(env).flatMap(([name, value]) =>
-    value !== undefined && /KEY|TOKEN|SECRET|PASS|CREDENTIAL/i.test(name) ? [value] : [],
-  )
 }
 
 function unwritable(file: string, id: string, cause: unknown): CliError {
@@ -111,7 +104,7 @@ async function run(files: readonly string[], options: RunOptions): Promise<numbe
   }
   if (files.length > 1)
     io.out.line(
-      `${count(files.length, 'recording')}, ${failed === 0 ? 'all as they were' : `${failed} failed`}`,
+      `${counted(files.length, 'recording')}, ${failed === 0 ? 'all as they were' : `${failed} failed`}`,
     )
   return failed === 0 ? exitCode.ok : exitCode.failed
 }
@@ -128,11 +121,11 @@ async function runOne(file: string, signal: AbortSignal, { update, io }: RunOpti
     const updated = update && difference !== undefined ? withRequests(recording, made) : undefined
     if (updated !== undefined) {
       await writeFile(path, writeRecording(updated))
-      io.out.line(`↻ ${name}: written anew, ${count(made.length, 'request')}`)
+      io.out.line(`↻ ${name}: written anew, ${counted(made.length, 'request')}`)
       return true
     }
     if (difference === undefined) {
-      io.out.line(`✓ ${name}: ${count(made.length, 'request')} as recorded`)
+      io.out.line(`✓ ${name}: ${counted(made.length, 'request')} as recorded`)
       return true
     }
     io.out.line(`✗ ${name}`)
