@@ -9,11 +9,13 @@ const context = { command: 'dsh', home: '/home/me/my home', sessionId: '0abc', k
 test('each failure that a command mends names it', () => {
   const full = Object.assign(new Error('x'), { code: 'ENOSPC' })
   const denied = new Error('outer', { cause: Object.assign(new Error('x'), { code: 'EACCES' }) })
+  const badEvent = new Error('outer', { cause: Object.assign(new Error('x'), { code: 'BAD_EVENT', seq: 5 }) })
   const cases: [Parameters<typeof fixFor>[0], string | undefined][] = [
     [{ code: 'AUTH' }, "export SOME_KEY='…'"],
     [{ code: 'UNKNOWN_MODEL' }, 'dsh models'],
     [{ code: 'SESSION_HELD' }, 'dsh session show 0abc'],
     [{ code: 'SESSION_DAMAGED' }, 'dsh session repair 0abc'],
+    [{ code: 'SESSION_DAMAGED', cause: badEvent }, 'dsh session fork 0abc'],
     [{ code: 'SESSION_FORMAT_NEWER' }, 'npm install -g dsh@latest'],
     [{ code: 'STORE_FAILED', cause: full }, "df -h '/home/me/my home'"],
     [

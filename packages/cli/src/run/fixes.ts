@@ -30,7 +30,7 @@ export function fixFor(failure: Failure, context: FixContext): string | undefine
     case 'SESSION_FORMAT_NEWER':
       return 'npm install -g dsh@latest'
     case 'SESSION_DAMAGED':
-      return sessionId && `${command} session repair ${sessionId}`
+      return sessionId && `${command} session ${isOfEvent(failure) ? 'fork' : 'repair'} ${sessionId}`
     case 'SESSION_HELD':
     case 'SESSION_READ_ONLY':
       return sessionId && `${command} session show ${sessionId}`
@@ -44,14 +44,27 @@ export function fixFor(failure: Failure, context: FixContext): string | undefine
 /** SQLite's code for a full disk. */
 const sqliteFull = 13
 
+/** Sound bytes hold an event that is not right: nothing is to be mended, but what comes before it can be gone on with. */
+function isOfEvent(error: unknown): boolean {
+  return chainOf(error).some(one => typeof (one as { seq?: unknown }).seq === 'number')
+}
+
 /** The system's word for what failed, from the error or what is behind it. */
 function errnoOf(error: unknown): string | undefined {
-  for (let one = error; typeof one === 'object' && one !== null; one = (one as { cause?: unknown }).cause) {
+  for (const one of chainOf(error)) {
     const { code, errcode } = one as { code?: unknown; errcode?: unknown }
     if (typeof errcode === 'number' && (errcode & 0xff) === sqliteFull) return 'ENOSPC'
     if (typeof code === 'string' && /^E[A-Z0-9]+$/.test(code)) return code
   }
   return undefined
+}
+
+/** The error, and each that is behind the one before. */
+function chainOf(error: unknown): readonly object[] {
+  const chain: object[] = []
+  for (let one = error; typeof one === 'object' && one !== null; one = (one as { cause?: unknown }).cause)
+    chain.push(one)
+  return chain
 }
 
 function storeFix(errno: string | undefined, home: string): string {
