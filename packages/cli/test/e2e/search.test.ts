@@ -135,11 +135,14 @@ test('an index that is gone, broken or not ours spoils no list', async t => {
   await provider({ fallback: reply.text('ok') })
   await dsh(['run', 'pear'])
   const index = join(home, 'cache/index.sqlite')
-  const list = (await dsh(['session', 'ls'])).stdout
+  // A list counts the turns of as much as it can read in time.
+  const listed = async (): Promise<string> =>
+    (await dsh(['session', 'ls'])).stdout.replaceAll(/ +\d+\+? turns? +/g, '  ')
+  const list = await listed()
   assert.match(list, / pear /)
   for (const damage of [() => rmSync(index), () => writeFileSync(index, 'garbage '.repeat(2000))]) {
     damage()
-    assert.equal((await dsh(['session', 'ls'])).stdout, list)
+    assert.equal(await listed(), list)
     assert.match((await dsh(['session', 'search', 'pear'])).stdout, /^pear /)
   }
   rmSync(index)
@@ -147,9 +150,9 @@ test('an index that is gone, broken or not ours spoils no list', async t => {
   db.exec('CREATE TABLE precious (a)')
   db.close()
   const before = readFileSync(index)
-  const listed = await dsh(['session', 'ls'])
-  assert.deepEqual([listed.code, listed.stdout.split('\n').length], [0, 2])
-  assert.match(listed.stderr, /^the index cannot be used: this is the database of another program: /)
+  const { code, stdout, stderr } = await dsh(['session', 'ls'])
+  assert.deepEqual([code, stdout.split('\n').length], [0, 2])
+  assert.match(stderr, /^the index cannot be used: this is the database of another program: /)
   const search = await dsh(['session', 'search', 'pear'])
   assert.deepEqual([search.code, search.stdout], [1, ''])
   assert.match(search.stderr, /^error SESSION_QUERY_INDEX_FAILED: .*\n {2}mv \S+ \S+\.old\n$/)
