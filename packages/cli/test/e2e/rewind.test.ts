@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { existsSync, globSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { reply } from '@dsh/harness/testing'
@@ -133,4 +134,17 @@ test('at a terminal the person is asked', { skip: !canTerminal }, async t => {
   asked.child.stdin.write('y\n')
   assert.equal((await asked.ended).code, 0)
   assert.equal(readFileSync(join(work, 'a'), 'utf8'), 'two\n')
+})
+
+test('a session that is removed for good takes its restore points along, packed ones too', async t => {
+  const place = bench(t)
+  const { dsh, home } = place
+  const { id } = await twoTurns(place)
+  const [store = ''] = globSync(join(home, 'restore/*'))
+  const git = (...args: string[]): string =>
+    execFileSync('git', args, { cwd: store, encoding: 'utf8', timeout: 30_000 })
+  assert.equal(git('for-each-ref').split('\n').length, 2)
+  git('pack-refs', '--all')
+  const { code, stderr } = await dsh(['session', 'rm', id, '--yes'])
+  assert.deepEqual([code, git('for-each-ref')], [0, ''], stderr)
 })

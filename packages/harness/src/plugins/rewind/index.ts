@@ -29,6 +29,10 @@ export const rewind: PluginObject<RewindConfig, CheckedConfig> = {
     for (const definition of rewindEvents) ctx.sessions.registerEventType(definition)
     const workspaces = new Workspaces(config, notice => ctx.emit('rewind/notice', notice))
     hookUp(ctx, new Keeper(workspaces, error => ctx.fiber.report(error, 'restore/point')))
+    ctx.on('persistence/removed', async id => {
+      const { forgetPoints } = await import('./forget.ts')
+      await forgetPoints(config, id)
+    })
     ctx.provide('rewind', new LocalRewind(ctx, config, workspaces))
   },
 }
