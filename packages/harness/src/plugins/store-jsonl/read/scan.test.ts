@@ -63,7 +63,7 @@ function assertPrefix(log: ScannedLog, acknowledged: number, hint: string): void
 test('whatever a crash made of the last frame, every event before it is read and nothing is invented', async () => {
   const { bytes, ends } = await logWith(3, 4, 5)
   const start = ends[2] as number
-  for (let at = start; at < bytes.length; at += 1) {
+  for (let at = start; at < bytes.length; at += 5) {
     const hint = `at ${at} of ${start}…${bytes.length}`
     const cut = await scan(bytes.subarray(0, at))
     assertPrefix(cut, 7, `cut ${hint}`)
@@ -92,7 +92,7 @@ test('the same for a last frame of many blocks that another version may write, w
   const frame = zstdCompressSync(toChainLine({ firstSeq: 7, count: big.length, prev }) + lines, { params })
   const whole = [...events.slice(0, 7), ...big]
   const kept = new Set<number>()
-  for (let at = 0; at < frame.length; at += 9973) {
+  for (let at = 0; at < frame.length; at += 30_011) {
     const torn = Buffer.concat([bytes, frame.subarray(0, at)])
     for (const tail of [Buffer.alloc(0), Buffer.alloc(frame.length - at), randomBytes(frame.length - at)]) {
       const log = await scan(Buffer.concat([torn, tail]))
@@ -103,7 +103,7 @@ test('the same for a last frame of many blocks that another version may write, w
   }
   assert.ok(kept.size >= 3 && Math.max(...kept) > 500, `kept ${[...kept].join()}`)
   // A block that never reached the disk in front of some that did decodes to other text without an error.
-  for (let at = 4096; at < frame.length * 0.8; at += 10_007) {
+  for (let at = 4096; at < frame.length * 0.8; at += 30_011) {
     const holed = Buffer.from(frame.subarray(0, Math.floor(frame.length * 0.95))).fill(0, at, at + 4096)
     const log = await scan(Buffer.concat([bytes, holed]))
     assert.deepEqual(log.events, whole.slice(0, log.events.length), `hole at ${at}`)

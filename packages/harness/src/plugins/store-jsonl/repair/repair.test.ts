@@ -133,7 +133,7 @@ test('whichever single bit flipped, the log is byte for byte what was written, a
   const sound = Buffer.concat(frames)
   const last = sound.length - frames[3].length
   let mended = 0
-  for (let at = 0; at < sound.length; at += 101) {
+  for (let at = 0; at < sound.length; at += 211) {
     const broken = Buffer.from(sound)
     broken.writeUInt8(broken.readUInt8(at) ^ (1 << (at % 8)), at)
     put(broken)
