@@ -198,7 +198,7 @@ const waiting = [
 ]
 
 test('silence is broken by comments', async t => {
-  const { ask } = await setup(t, [reply.sse(waiting).pace(8)], { idleTimeoutMs: 40 })
+  const { ask } = await setup(t, [reply.sse(waiting).pace(20)], { idleTimeoutMs: 150 })
   assert.equal((await collectAnswer(ask())).text, 'at last')
 })
 
