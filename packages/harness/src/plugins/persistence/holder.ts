@@ -9,7 +9,7 @@ export interface LogOwner extends ProcessIdentity, SessionHolder {}
 /** Stands for an owner that cannot be read, and so cannot be known to be dead. */
 export const unknownHolder: SessionHolder = { pid: 0, since: 0, host: '', nonce: '' }
 
-/** The last moment that a date can name, in ms. */
+/** The last moment that a date can name, in ms; the first is as far the other way. */
 const lastTime = 8.64e15
 
 /** Undefined for a text that names nobody. */
@@ -18,9 +18,12 @@ export function parseOwner(text: string): LogOwner | undefined {
   if (!isFields(value)) return undefined
   const texts = ['start', 'boot', 'host', 'space', 'nonce'].every(key => typeof value[key] === 'string')
   const { pid, since } = value
-  return texts && isCount(pid) && isCount(since) && since <= lastTime
-    ? (value as unknown as LogOwner)
-    : undefined
+  return texts && isCount(pid) && isTime(since) ? (value as unknown as LogOwner) : undefined
+}
+
+/** A clock may stand anywhere; what it says must be read again, or the lock would be nobody's for ever. */
+function isTime(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Math.abs(value as number) <= lastTime
 }
 
 export function toHolder({ pid, since, host, nonce }: LogOwner): SessionHolder {

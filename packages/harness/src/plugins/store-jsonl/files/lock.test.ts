@@ -46,6 +46,17 @@ test('a lock says who has it, and goes with its release', async t => {
   assert.deepEqual(files(), [])
 })
 
+test('a lock of a program whose clock stands before 1970 is taken over like any other once it is dead', async t => {
+  const { path, program, alive } = setup(t)
+  await acquireLock(path, { ...program(), now: () => -1 })
+  await assert.rejects(acquireLock(path, program({ pid: 11 })), {
+    code: 'SESSION_HELD',
+    message: 'the session is open in another program: process 10 since 1969-12-31T23:59:59.999Z',
+  })
+  alive.set(10, 'gone')
+  await (await acquireLock(path, program({ pid: 11 }))).release()
+})
+
 test("a lock that could not be removed when it was given back is in nobody's way", async t => {
   const { path, program, files } = setup(t)
   const host = program()
