@@ -1,5 +1,6 @@
 import type { ContentBlock, EpochHeader, JsonValue, Message } from '@dsh/protocol'
 import type { GenerateOptions } from '../../core/llm/index.ts'
+import { literal } from '../../kernel/index.ts'
 import type { Redaction } from '../session-export/index.ts'
 
 /** A request as it is compared: without ids, and with the same words for the same thing on every machine. */
@@ -41,7 +42,7 @@ export class Portable {
       const folder = path?.replace(/\/+$/, '')
       if (folder === undefined || folder === '') return []
       // The folder itself, not one whose name begins like it.
-      const pattern = new RegExp(`${folder.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')}(?![\\w-]|\\.\\w)`, 'g')
+      const pattern = new RegExp(`${literal(folder)}(?![\\w-]|\\.\\w)`, 'g')
       return { path: folder, pattern, word }
     })
   }

@@ -1,4 +1,5 @@
 import type { JsonValue } from '@dsh/protocol'
+import { literal } from '../../kernel/index.ts'
 
 export interface RedactionOptions {
   /** Texts that must not appear, such as keys of the environment; short ones are passed over. */
@@ -108,8 +109,4 @@ function copyOf(value: object): object {
 function put(parent: Record<string, JsonValue>, key: string, value: JsonValue): void {
   if (key !== '__proto__') parent[key] = value
   else Object.defineProperty(parent, key, { value, enumerable: true, writable: true, configurable: true })
-}
-
-function literal(text: string): string {
-  return text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')
 }

@@ -1,6 +1,6 @@
+import { literal } from '../../kernel/index.ts'
 import { SessionQueryError } from './errors.ts'
 import { textOf } from './document.ts'
-import { literal } from './literal.ts'
 import type { QueuedPrompts } from './document.ts'
 import type { EventFilter, EventRecord, SessionFilter, SessionRecord } from './service.ts'
 

@@ -1,6 +1,6 @@
+import { literal } from '../../kernel/index.ts'
 import { searchable } from './document.ts'
 import { SessionQueryError } from './errors.ts'
-import { literal } from './literal.ts'
 import type { Snippet } from './service.ts'
 
 const mostCharacters = 1000

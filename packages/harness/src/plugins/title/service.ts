@@ -1,6 +1,6 @@
 import type { SessionEventMap } from '@dsh/protocol'
 import type { Session, SessionView } from '../../core/session/index.ts'
-import { Service } from '../../kernel/index.ts'
+import { Service, unlessAborted } from '../../kernel/index.ts'
 import type { AsyncDisposer, Context } from '../../kernel/index.ts'
 import { TitleError } from './errors.ts'
 import { checkProvided, checkProvider } from './provider.ts'
@@ -160,7 +160,8 @@ export class SessionTitle extends Service {
     const config = session.requestHeader()?.config
     const route = config === undefined ? undefined : { provider: config.provider, model: config.model }
     const generating = (async () => provider.generate({ session, messages, route, signal }))()
-    const given = await raced(generating, signal)
+    const given = await unlessAborted(generating, signal)
+    signal.throwIfAborted()
     const { title, messageSeqs, model } = checkProvided(given, provider, messages)
     const text = titleOf(title, { maxBytes: this.config.maxTitleBytes })
     if (text === '') throw new TitleError('INVALID_TITLE', `title provider "${provider.id}" gave no title`)
@@ -195,19 +196,5 @@ export class SessionTitle extends Service {
     if (this.isWritable(session)) return
     const why = session.readOnly ?? 'it is not live here'
     throw new TitleError('SESSION_NOT_WRITABLE', `session "${session.id}" takes no title: ${why}`)
-  }
-}
-
-/** `work`, or the signal's reason as soon as it is aborted. */
-async function raced<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const aborted = Promise.withResolvers<never>()
-  const stop = (): void => aborted.reject(signal.reason)
-  signal.addEventListener('abort', stop, { once: true })
-  try {
-    const result = await Promise.race([work, aborted.promise])
-    signal.throwIfAborted()
-    return result
-  } finally {
-    signal.removeEventListener('abort', stop)
   }
 }
