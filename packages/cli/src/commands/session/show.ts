@@ -16,9 +16,16 @@ export const show: CommandBody = ({ values, words: [word = ''] }, io) =>
     const stored = await sessions.inspect(row.id)
     tellState(stored, io.err)
     const print = printerFor(stored.header.cwd, io)
-    for (const event of stored.events) print(event)
+    for (const [at, event] of stored.events.entries()) {
+      print(event)
+      if (at % eventsAtOnce === 0) await io.out.flush()
+      if (io.out.failure !== undefined) break
+    }
     return 0
   })
+
+/** What waits to be written is a part of a long session, not all of it. */
+const eventsAtOnce = 100
 
 const closedText = 'nobody has the session open, so nothing more will come'
 
