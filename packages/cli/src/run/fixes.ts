@@ -50,7 +50,7 @@ function isOfEvent(error: unknown): boolean {
 }
 
 /** The system's word for what failed, from the error or what is behind it. */
-function errnoOf(error: unknown): string | undefined {
+export function errnoOf(error: unknown): string | undefined {
   for (const one of chainOf(error)) {
     const { code, errcode } = one as { code?: unknown; errcode?: unknown }
     if (typeof errcode === 'number' && (errcode & 0xff) === sqliteFull) return 'ENOSPC'

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
-import { chmodSync, existsSync, writeFileSync } from 'node:fs'
+import { execFile, execFileSync, spawnSync } from 'node:child_process'
+import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { reply } from '@dsh/harness/testing'
@@ -51,6 +52,31 @@ test(
     assert.deepEqual([code, existsSync(file)], [2, false])
   },
 )
+
+const canMount = spawnSync('unshare', ['-m', 'mount', '-t', 'tmpfs', 'none', tmpdir()]).status === 0
+
+/** Two sessions on a disk of their own, which is then filled: an append must fail, and removals must not. */
+const fillAndRemove = String.raw`
+  mount -t tmpfs -o size=2m none "$1" && mkdir -m 700 "$1/h" && export DSH_HOME="$1/h"
+  [ "$4" = sqlite ] && printf -- '- {id: store-jsonl, disabled: true}\n- name: store-sqlite\n' > "$1/h/dsh.yml"
+  ids() { "$2" "$3" session ls --json | sed 's/.*"id":"\([0-9a-z]*\)".*/\1/'; }
+  for task in one two; do "$2" "$3" run -m demo/demo $task </dev/null >/dev/null 2>&1; done
+  all=$(ids "$@")
+  cat /dev/zero > "$1/filler" 2>/dev/null
+  for id in $all; do "$2" "$3" session archive $id >/dev/null 2>&1 && echo not full; done
+  for id in $all; do "$2" "$3" session rm $id --yes 2>&1 | sed "s/$id/ID/"; done
+  "$2" "$3" session ls 2>&1 | sed 's/ in .*//'
+`
+
+for (const store of ['jsonl', 'sqlite'])
+  test(`on a full disk sessions can be removed (${store})`, { skip: !canMount }, t => {
+    const { root, env } = bench(t)
+    const disk = join(root, 'disk')
+    mkdirSync(disk)
+    const args = ['-m', 'sh', '-c', fillAndRemove, 'sh', disk, process.execPath, bin, store]
+    const printed = execFileSync('unshare', args, { cwd: root, env, encoding: 'utf8', timeout: 60_000 })
+    assert.match(printed, /^session ID is removed\nsession ID is removed\nno sessions\n/)
+  })
 
 test('a folder of sessions that may not be read is named as such, and nothing else of it is told', async t => {
   const { dsh, provider, home } = bench(t)

@@ -9,6 +9,7 @@ import { counted, grouped } from '../../text.ts'
 import type { CommandBody } from '../../command.ts'
 import type { Io } from '../../io.ts'
 import { withReader } from './reader.ts'
+import { withRoom } from './with-room.ts'
 
 const usage = 'dsh session prune --older-than 30'
 
@@ -47,7 +48,7 @@ async function removeAll(
 ): Promise<void> {
   const removed: StoredCandidate[] = []
   for (const each of chosen) {
-    if (await removeStored(ctx, each.id)) removed.push(each)
+    if (await withRoom(io.home, () => removeStored(ctx, each.id))) removed.push(each)
     else io.err.line(`note: session ${each.id} stays: somebody is working on it`)
   }
   io.err.line(`removed: ${totalOf(removed)}`)

@@ -4,6 +4,7 @@ import { isConfirmed } from '../../person.ts'
 import { findSession } from '../../sessions.ts'
 import type { CommandBody } from '../../command.ts'
 import { withReader } from './reader.ts'
+import { withRoom } from './with-room.ts'
 
 export const rm: CommandBody = ({ values, words }, io) =>
   withReader(io, async ({ sessions }) => {
@@ -16,7 +17,7 @@ export const rm: CommandBody = ({ values, words }, io) =>
         fix: `dsh session rm ${words.join(' ')} --yes`,
       })
     for (const { id } of rows) {
-      await sessions.remove(id)
+      await withRoom(io.home, () => sessions.remove(id))
       io.err.line(`session ${id} is removed`)
     }
     return 0
