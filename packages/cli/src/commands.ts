@@ -54,7 +54,7 @@ export const commands: readonly (Command | CommandGroup)[] = [
   },
   {
     name: 'session',
-    about: 'List, show or print stored sessions',
+    about: 'Find, read, change and check stored sessions',
     actions: sessionActions,
     notes: ['A unique beginning of the ID is enough.'],
   },

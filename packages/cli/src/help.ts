@@ -33,7 +33,10 @@ export function usage(command: Command): string {
 }
 
 export function groupUsage({ name, about, actions, notes = [] }: CommandGroup): string {
-  const rows = actions.map((action): Row => [action.usage, action.about])
+  const rows = actions.map((action): Row => [
+    [action.name.slice(name.length + 1), ...(action.words ?? [])].join(' '),
+    action.about,
+  ])
   return [
     `Usage: dsh ${name} ACTION`,
     '',
