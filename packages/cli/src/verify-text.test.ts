@@ -18,13 +18,13 @@ test('a sound session is one line of counts', () => {
 test('each problem is a line with its code and place, however long its name, and then what mends it', () => {
   const problems = [
     { code: 'FRAME_DAMAGED', message: 'bad\n\u001b[31m', frame: 2, seq: 3, offset: 412 },
-    { code: 'ORDER_BROKEN', message: 'twice', seq: 7 },
+    { code: 'ORDER_BROKEN', message: 'twice', frame: 1, seq: 7 },
     { code: 'STORE_FAILED', message: 'no' },
   ]
-  assert.deepEqual(reportLines({ ...sound, ok: false, problems }), [
+  assert.deepEqual(reportLines({ ...sound, ok: false, problems, isDamaged: true }), [
     's1  3 problems · 1,214 events · 37 frames · 1 request rebuilt',
     '  FRAME_DAMAGED at frame 2, event 3, byte 412: bad ⏎ ␛[31m',
-    '  ORDER_BROKEN at event 7: twice',
+    '  ORDER_BROKEN at frame 1, event 7: twice',
     '  STORE_FAILED: no',
     '  dsh session repair s1 puts what is sound in its place and keeps the old log',
   ])

@@ -5,7 +5,7 @@ import { counted, unbroken } from './text.ts'
 
 /** What was found in one session: a line of counts, then one for each problem. */
 export function reportLines(report: SessionReport): readonly string[] {
-  const { id, ok, events, frames, requests, problems, tornBytes, readOnly } = report
+  const { id, ok, events, frames, requests, problems, isDamaged, tornBytes, readOnly } = report
   const counts = [
     ok ? 'chain ok' : counted(problems.length, 'problem'),
     counted(events, 'event'),
@@ -18,7 +18,7 @@ export function reportLines(report: SessionReport): readonly string[] {
       `  ${counted(tornBytes, 'byte')} of an unfinished write at the end: no damage, the next run puts them aside`,
     )
   if (readOnly !== undefined) lines.push(`  read-only: ${readOnly}`)
-  if (problems.some(isMendable))
+  if (isDamaged === true)
     lines.push(`  dsh session repair ${id} puts what is sound in its place and keeps the old log`)
   return lines.map(unbroken)
 }
@@ -30,11 +30,6 @@ function problemText({ code, message, frame, seq, offset }: MediumProblem): stri
     ...(offset === undefined ? [] : [`byte ${offset}`]),
   ]
   return `${code}${places.length === 0 ? '' : ` at ${places.join(', ')}`}: ${message}`
-}
-
-/** Damage of what is stored. A log that is another's, and one that says something wrong, are no matter of storing. */
-function isMendable({ code, frame }: MediumProblem): boolean {
-  return frame !== undefined && code !== 'HEADER_FOREIGN'
 }
 
 /** What became of a log that was repaired. */

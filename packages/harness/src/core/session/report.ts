@@ -6,6 +6,8 @@ export interface MediumReport {
   readonly header?: SessionHeader
   /** Units that the medium checks one by one; 0 where it has none. */
   readonly frames: number
+  /** The first seq of each frame behind the header, up to any damage; absent where there are no frames. */
+  readonly frameStarts?: readonly number[]
   /** Readable events, those behind damage too. */
   readonly events: number
   /** What the log takes where it is stored. */

@@ -25,6 +25,8 @@ export interface SessionReport {
   readonly requests: number
   /** Those of the stored bytes first, then, with codes of their own, those of what the events say. */
   readonly problems: readonly MediumProblem[]
+  /** What is stored is not what was written, so that a repair may help. */
+  readonly isDamaged?: true
   /** Bytes of an unfinished write at the end; no damage. */
   readonly tornBytes?: number
   /** Why nothing can be appended now, where that is no problem of the log. */
@@ -47,16 +49,26 @@ export async function verifySession(
   const above =
     stored.header === undefined ? undefined : await checkEvents(sessions, { id, stored, signal }, problems)
   const { events, frames, tornBytes } = stored
+  const isDamaged = stored.problems.some(({ code }) => code !== 'HEADER_FOREIGN')
   return {
     id,
     ok: problems.length === 0,
     events,
     frames,
     requests: above?.requests ?? 0,
-    problems,
+    problems: problems.map(problem => withFrame(problem, stored)),
+    ...(isDamaged ? { isDamaged } : {}),
     ...(tornBytes === undefined ? {} : { tornBytes }),
     ...(above?.readOnly === undefined ? {} : { readOnly: above.readOnly }),
   }
+}
+
+/** What is wrong with an event is found in the frame that holds it. */
+function withFrame(problem: MediumProblem, { frameStarts = [] }: MediumReport): MediumProblem {
+  const { seq, frame } = problem
+  if (seq === undefined || frame !== undefined) return problem
+  const at = frameStarts.findLastIndex(start => start <= seq)
+  return at === -1 ? problem : { ...problem, frame: at + 1 }
 }
 
 interface Work {

@@ -85,8 +85,9 @@ test('a result that is there twice is named with its seq', async t => {
       code: 'ORDER_BROKEN',
       message: 'event 7 ("tool/result"): no call "c1" waits in this step (enclosure)',
       seq: 7,
+      frame: 1,
     },
-    { code: 'ANSWERED_TWICE', message: 'event 7: call "c1" has a second result', seq: 7 },
+    { code: 'ANSWERED_TWICE', message: 'event 7: call "c1" has a second result', seq: 7, frame: 1 },
   ])
 })
 
@@ -110,6 +111,7 @@ test('an answer to a request that no header tells of is named', async t => {
     code: 'REQUEST_UNKNOWN',
     message: 'the request of step 1.1 cannot be made again: no header comes before event 3',
     seq: 3,
+    frame: 1,
   })
 })
 
@@ -139,6 +141,7 @@ test('a picture that is not there is named once, at the first message that shows
       code: 'IMAGE_MISSING',
       message: `a picture of event 3 is missing or damaged: artifact ${attachment.sha256}`,
       seq: 3,
+      frame: 1,
     },
   ])
 })
@@ -177,5 +180,6 @@ test('a session without a header is one problem', async t => {
     frames: 0,
     requests: 0,
     problems: [{ code: 'HEADER_DAMAGED', message: 'the file is empty', frame: 0, offset: 0 }],
+    isDamaged: true,
   })
 })

@@ -75,6 +75,7 @@ test('a sound log has no problems, and its report counts what is in it', async t
   assert.deepEqual(await medium.verify(id), {
     header,
     frames: 4,
+    frameStarts: [0, 3, 7],
     events: 12,
     bytes: bytes.length,
     problems: [],

@@ -104,6 +104,7 @@ export class LogScan {
   /** It did not begin at the header and came to damage: what goes on behind that only the whole log can tell. */
   isLost = false
   #frames = 1
+  readonly #frameStarts: number[] = []
   #ready: (LogBatch & { readonly spills: MissingText[] })[] = []
   #size = 0
 
@@ -188,6 +189,11 @@ export class LogScan {
     return this.#frames
   }
 
+  /** The first seq of each whole frame of events that was read in front of any gap. */
+  get frameStarts(): readonly number[] {
+    return this.#frameStarts
+  }
+
   /** The log goes on with what continues it, wherever that stands; then comes what does not. */
   async *#rest(signal: AbortSignal | undefined): AsyncGenerator<LogBatch> {
     const marks = await mapLog(this.window, this.start, signal)
@@ -225,6 +231,7 @@ export class LogScan {
     if (this.#isBroken) return
     this.#sound = { end: frame.end, length: next, lastHash: frame.hash }
     this.#last = frame
+    this.#frameStarts.push(frame.chain.firstSeq)
   }
 
   #parse(frame: FramePiece): void {

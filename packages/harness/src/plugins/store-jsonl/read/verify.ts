@@ -40,6 +40,7 @@ async function reportOn(
   return {
     header: scan.header,
     frames: scan.frames,
+    frameStarts: scan.frameStarts,
     events,
     bytes,
     problems,
