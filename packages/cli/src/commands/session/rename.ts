@@ -16,14 +16,7 @@ export const rename: CommandBody = ({ words: [word, ...title] }, io) =>
     using preparation = await sessions.prepare(id)
     const { session, notices = [] } = preparation
     for (const notice of notices) io.err.line(unbroken(notice))
-    const leave = ctx.sessions.enter(session)
-    try {
-      ctx.sessions.announce(session)
-      ctx.sessionTitle.rename(session, text)
-      await ctx.sessions.flush(session)
-    } finally {
-      leave()
-    }
+    await ctx.sessions.whileLive(session, () => ctx.sessionTitle.rename(session, text))
     io.err.line(`session ${id} is called ${unbroken(text)}`)
     return 0
   })

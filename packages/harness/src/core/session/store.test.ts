@@ -232,6 +232,53 @@ test('a chunk is told of like any event, and a session leaves after it', async (
   assert.deepEqual(heard, ['created s', 'assistant/chunk s', 'disposed s'])
 })
 
+test('a session is known while somebody adds to it, stored, and gone again', async () => {
+  const { ctx, heard } = await setup()
+  ctx.on('session/flush', session => void heard.push(`stored ${session.length}`))
+  await ctx.sessions.whileLive(ctx.sessions.prepare(s), session => {
+    assert.equal(ctx.sessions.get(s), session)
+    session.append('turn/start', { turn: 1 })
+  })
+  assert.equal(ctx.sessions.get(s), undefined)
+  assert.deepEqual(heard, ['created s', 'turn/start s', 'stored 1', 'disposed s'])
+})
+
+test('a session that somebody else has live stays so, and is stored all the same', async () => {
+  const { ctx, heard } = await setup()
+  const session = ctx.sessions.create(s)
+  ctx.on('session/flush', ({ length }) => void heard.push(`stored ${length}`))
+  await ctx.sessions.whileLive(session, () => session.append('turn/start', { turn: 1 }))
+  assert.equal(ctx.sessions.get(s), session)
+  assert.deepEqual(heard, ['created s', 'turn/start s', 'stored 1'])
+})
+
+test('a session whose log is live as another object is not taken for it', async () => {
+  const { ctx } = await setup()
+  ctx.sessions.create(s)
+  const other = ctx.sessions.prepare(s)
+  await assert.rejects(
+    ctx.sessions.whileLive(other, () => {}),
+    { code: 'SESSION_ALREADY_EXISTS' },
+  )
+  assert.notEqual(ctx.sessions.get(s), other)
+})
+
+test('a session leaves where what was to be added, or to be stored, fails', async () => {
+  const { ctx, heard } = await setup()
+  const refused = new Error('no')
+  const refuse = (): never => {
+    throw refused
+  }
+  await assert.rejects(ctx.sessions.whileLive(ctx.sessions.prepare(s), refuse), refused)
+  assert.deepEqual(heard.splice(0), ['created s', 'disposed s'])
+  ctx.on('session/flush', refuse)
+  await assert.rejects(
+    ctx.sessions.whileLive(ctx.sessions.prepare(s), () => {}),
+    refused,
+  )
+  assert.deepEqual(heard, ['created s', 'disposed s'])
+})
+
 test('flush waits for all, then fails with the first failure as it was', async () => {
   const { ctx } = await setup()
   const session = ctx.sessions.create(s)

@@ -136,6 +136,26 @@ export class SessionStore extends Service {
     }
   }
 
+  /**
+   * Makes a session known while `job` adds to it, and what was added durable. One that is live already stays so; any
+   * other leaves again, also where the job, a listener or the flush fails.
+   */
+  async whileLive(session: Session, job: (session: Session) => void): Promise<void> {
+    if (this.get(session.id) === session) {
+      job(session)
+      await this.flush(session)
+      return
+    }
+    const leave = this.enter(session)
+    try {
+      this.announce(session)
+      job(session)
+      await this.flush(session)
+    } finally {
+      leave()
+    }
+  }
+
   get(id: SessionId): Session | undefined {
     return this.publication.get(id)
   }

@@ -75,14 +75,10 @@ async function store(
   id: string,
   act: (session: Session) => void = () => undefined,
 ): Promise<void> {
-  const leave = ctx.sessions.enter(ctx.sessions.prepare(SessionId(id)))
-  const session = ctx.sessions.get(SessionId(id))
-  if (session === undefined) throw new Error('it did not enter')
-  ctx.sessions.announce(session)
-  session.append('todo/write', { todos: [] })
-  act(session)
-  await ctx.sessions.flush(session)
-  leave()
+  await ctx.sessions.whileLive(ctx.sessions.prepare(SessionId(id)), session => {
+    session.append('todo/write', { todos: [] })
+    act(session)
+  })
   await ctx.sessionPersistence.readFrom(SessionId(id), 0)
 }
 

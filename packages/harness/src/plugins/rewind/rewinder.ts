@@ -27,7 +27,7 @@ import type {
   RewindResult,
   RewindTarget,
 } from './service.ts'
-import { whileLive, withSource } from './writing.ts'
+import { withSource } from './writing.ts'
 import type { Workspace } from './workspace.ts'
 import type { Workspaces } from './workspaces.ts'
 
@@ -206,12 +206,12 @@ export class Rewinder {
     const append = (session: Session): void => {
       if (!isLogged(session.last('rewind/applied'), data)) session.append('rewind/applied', data)
     }
-    if (id === source.id) return await whileLive(this.#ctx, source, append)
+    if (id === source.id) return await this.#ctx.sessions.whileLive(source, append)
     if (cut === undefined)
-      return await withSource(this.#ctx, id, session => whileLive(this.#ctx, session, append))
+      return await withSource(this.#ctx, id, session => this.#ctx.sessions.whileLive(session, append))
     if (await this.#isStored(id)) return
     const child = childOf(source, id, cut)
-    await whileLive(this.#ctx, child, append)
+    await this.#ctx.sessions.whileLive(child, append)
   }
 
   async fork(session: Session, { after = session.length - 1, childId }: ForkAtOptions): Promise<SessionId> {
@@ -219,7 +219,7 @@ export class Rewinder {
       throw new RewindError('REWIND_BAD_SEQ', `session "${session.id}" has no event ${after}`)
     const id = childId ?? SessionId(randomUUID())
     const openTurn = session.fold(turnCursor, { before: after + 1 }).openTurn !== undefined
-    await whileLive(this.#ctx, childOf(session, id, { boundary: after, openTurn }), () => {})
+    await this.#ctx.sessions.whileLive(childOf(session, id, { boundary: after, openTurn }), () => {})
     const point = pointAt(session, after)
     if (point === undefined) return id
     const workspace = await this.#openFor(session).catch(() => undefined)

@@ -20,24 +20,3 @@ export async function withSource<T>(
   using preparation = await ctx.sessionPersistence.prepare(id, signal)
   return await job(preparation.session)
 }
-
-/** Makes a session known while `job` adds to it, and durable. One that is live already stays so. */
-export async function whileLive(
-  ctx: Context,
-  session: Session,
-  job: (session: Session) => void,
-): Promise<void> {
-  if (ctx.sessions.get(session.id) === session) {
-    job(session)
-    await ctx.sessions.flush(session)
-    return
-  }
-  const leave = ctx.sessions.enter(session)
-  try {
-    ctx.sessions.announce(session)
-    job(session)
-    await ctx.sessions.flush(session)
-  } finally {
-    leave()
-  }
-}
