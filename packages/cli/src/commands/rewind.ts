@@ -7,7 +7,7 @@ import { isConfirmed } from '../person.ts'
 import { workFolder } from '../run/folder.ts'
 import { newSessionId } from '../run/session-id.ts'
 import { findSession, newestSession } from '../sessions.ts'
-import { unbroken } from '../text.ts'
+import { isSeqWord, seqOf } from '../time/places.ts'
 import type { Arguments, CommandBody } from '../command.ts'
 import type { Io } from '../io.ts'
 import { previewLines, questionOf, resultLines, rowLines } from './rewind-text.ts'
@@ -15,9 +15,10 @@ import { withRewind } from './with-rewind.ts'
 
 export const rewind: CommandBody = (args, io) =>
   withRewind(io, async (service, ctx) => {
-    const { id, target } = await wishOf(args, ctx.sessionPersistence, io)
+    const { id, at } = await wishOf(args, ctx.sessionPersistence, io)
     const session = await ctx.sessionPersistence.view(id)
-    if (target === undefined) return list(session, service, { args, io })
+    if (at === undefined) return list(session, service, { args, io })
+    const target = at === 'undo' ? at : seqOf(at, session, `${io.command} rewind ${id}`)
     await assertRewindable(session, ctx.sessionPersistence, io)
     return await go(session, service, { args, io, target })
   })
@@ -25,13 +26,13 @@ export const rewind: CommandBody = (args, io) =>
 interface Wish {
   readonly id: SessionId
   /** Absent where the points are to be listed. */
-  readonly target?: RewindTarget
+  readonly at?: string
 }
 
-/** A lone number is an event of the newest session here, unless a session begins with it. */
+/** A lone number, shorter than the id of a session, is an event of the newest session here. */
 async function wishOf({ values, words }: Arguments, store: SessionPersistence, io: Io): Promise<Wish> {
   const [first, second] = words
-  const isSeq = second === undefined && first !== undefined && /^#?\d{1,9}$/.test(first)
+  const isSeq = second === undefined && first !== undefined && first.length < 10 && isSeqWord(first)
   const word = isSeq ? undefined : first
   const at = isSeq ? first : second
   const row =
@@ -41,18 +42,9 @@ async function wishOf({ values, words }: Arguments, store: SessionPersistence, i
   if (values['undo'] === true) {
     if (at !== undefined)
       throw usageError('UNEXPECTED_WORD', `--undo takes no event`, `${io.command} rewind --help`)
-    return { id: row.id, target: 'undo' }
+    return { id: row.id, at: 'undo' }
   }
-  return at === undefined ? { id: row.id } : { id: row.id, target: seqOf(at, row.id, io) }
-}
-
-function seqOf(word: string, id: SessionId, io: Io): number {
-  if (/^#?\d{1,9}$/.test(word)) return Number(word.replace('#', ''))
-  throw usageError(
-    'UNKNOWN_EVENT',
-    `"${unbroken(word)}" is no number of an event`,
-    `${io.command} rewind ${id}`,
-  )
+  return at === undefined ? { id: row.id } : { id: row.id, at }
 }
 
 function list(
@@ -138,7 +130,6 @@ const scopes: readonly RewindScope[] = ['files', 'conversation', 'both']
 function withFix(error: unknown, id: SessionId, target: RewindTarget, io: Io): unknown {
   const { code, message } = error as { code?: string; message: string }
   const fixes: Readonly<Record<string, string>> = {
-    REWIND_BAD_SEQ: `${io.command} rewind ${id}`,
     REWIND_NOTHING_TO_UNDO: `${io.command} rewind ${id}`,
     REWIND_NO_POINT: `${io.command} rewind ${id} ${target} --conversation`,
   }

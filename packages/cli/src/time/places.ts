@@ -4,9 +4,14 @@ import type { SessionView } from '@dsh/harness/session'
 import { usageError } from '../errors.ts'
 import { oneLine } from '../text.ts'
 
-/** The event that `word` means: `19`, `#19` or `e19`. Throws a usage error for one that the session has not. */
+/** Whether `word` has the form of the number of an event: `19`, `#19` or `e19`. */
+export function isSeqWord(word: string): boolean {
+  return /^[#e]?\d+$/.test(word)
+}
+
+/** The event that `word` means, as `isSeqWord` has it. Throws a usage error for one that the session has not. */
 export function seqOf(word: string, session: SessionView, command: string): number {
-  const seq = Number(/^[#e]?(\d+)$/.exec(word)?.[1] ?? Number.NaN)
+  const seq = isSeqWord(word) ? Number(word.replace(/^\D/, '')) : Number.NaN
   if (Number.isSafeInteger(seq) && seq < session.length) return seq
   const { id, length } = session
   const range = length === 0 ? 'it has none' : `it has 0 to ${length - 1}`

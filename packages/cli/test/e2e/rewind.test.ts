@@ -38,7 +38,7 @@ test('points are listed by what they undo, shown before, taken back and brought 
     ],
   )
   const second = /#(\d+) +user +"take/.exec(list.stdout)?.[1] ?? ''
-  const shown = await dsh(['rewind', second, '--preview'])
+  const shown = await dsh(['rewind', `e${second}`, '--preview'])
   assert.match(
     shown.stdout,
     /^recreate {2}a {2}\+1 -0\nrecreate {2}b {2}\+1 -0\nthe conversation goes on in a new session, with the events up to \d+\n$/,
@@ -78,7 +78,10 @@ test('a folder that is gone, an event that is not there and a session without po
   const { id } = await twoTurns(place)
   const missing = await dsh(['rewind', id, '99999', '--yes'])
   assert.equal(missing.code, 2)
-  assert.match(missing.stderr, new RegExp(`^error REWIND_BAD_SEQ: session "${id}" has no event 99999\n`, 'm'))
+  assert.match(
+    missing.stderr,
+    new RegExp(`^error UNKNOWN_EVENT: session ${id} has no event "99999"; it has 0 to \\d+\n`, 'm'),
+  )
   const nothing = await dsh(['rewind', id, '--undo'])
   assert.match(nothing.stderr, /^error REWIND_NOTHING_TO_UNDO: /m)
   const both = await dsh(['rewind', id, '5', '--files', '--conversation'])
