@@ -68,6 +68,8 @@ export async function openPlace(t: Ends, options: PlaceOptions = {}) {
   return { ctx, adapter, base, home, workspace, agent, turn, turnOf, at, notices, openAgent, resumeAgent }
 }
 
+export type Place = Awaited<ReturnType<typeof openPlace>>
+
 /** Everything below a folder, by path: kind, permission bits and content. What a link leads to is no part of it. */
 export function treeOf(folder: string, below = ''): Record<string, string> {
   const found: Record<string, string> = {}

@@ -1,6 +1,7 @@
 import { lstat, mkdir, open, rename, rmdir, symlink, unlink } from 'node:fs/promises'
 import { Buffer } from 'node:buffer'
 import { readContent } from './import.ts'
+import { batches } from './batches.ts'
 import type { FileContent } from './import.ts'
 import type { KeptReason } from './events.ts'
 import { callPath, foldersOf, joinRaw, parentOf } from './paths.ts'
@@ -23,8 +24,6 @@ export interface Surroundings {
   blobs(oids: readonly string[]): Promise<readonly Uint8Array[]>
 }
 
-const filesAtOnce = 64
-
 /**
  * Does what the plan says. Each path is looked at once more right before: what is neither as the plan found it nor as
  * the plan wants it stays, and is named. So a plan that was broken off is completed by carrying it out again.
@@ -43,14 +42,15 @@ export async function carryOut(plan: Plan, around: Surroundings): Promise<Carrie
   for (const folder of plan.leaving)
     if (isPlainPlace(root, folder)) await rmdir(callPath(root, folder)).catch(() => {})
   const writes = plan.steps.flatMap(step => (step.to === undefined ? [] : [{ step, to: step.to }]))
-  for (let at = 0; at < writes.length; at += filesAtOnce) {
-    const some = writes.slice(at, at + filesAtOnce)
+  let at = 0
+  for (const some of batches(writes, ({ to }) => to.size)) {
     const contents = await around.blobs(some.map(({ to }) => to.oid))
     for (const [index, { step, to }] of some.entries())
       note(
         step,
         await write(around, step, { to, bytes: contents[index] ?? Buffer.alloc(0), index: at + index }),
       )
+    at += some.length
   }
   for (const folder of plan.coming) await makeFolders(root, folder).catch(() => {})
   return { done, kept }
@@ -91,6 +91,12 @@ async function write(
     // An attempt that was broken off may have left it.
     await unlink(callPath(root, temporary)).catch(() => {})
     await stage(callPath(root, temporary), to, bytes)
+    // The user may have saved it meanwhile.
+    const late = stateOf(root, step)
+    if (late !== 'expected') {
+      await unlink(callPath(root, temporary))
+      return late === 'wanted' ? undefined : late
+    }
     await rename(callPath(root, temporary), callPath(root, path))
     return undefined
   } catch (error) {

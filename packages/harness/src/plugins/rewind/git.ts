@@ -79,6 +79,7 @@ export function environment(folder: string, path: string): Record<string, string
     GIT_NO_REPLACE_OBJECTS: '1',
     GIT_TERMINAL_PROMPT: '0',
     GIT_DEFAULT_HASH: 'sha1',
+    GIT_DEFAULT_REF_FORMAT: 'files',
     LC_ALL: 'C',
   }
 }

@@ -161,7 +161,7 @@ function setAt(pattern: string, start: number): Piece | undefined {
 
 function classAt(pattern: string, at: number): Piece | undefined {
   const [whole, name = ''] = /^\[:(\w*):\]/.exec(pattern.slice(at)) ?? []
-  const inside = classes[name]
+  const inside = Object.hasOwn(classes, name) ? classes[name] : undefined
   return whole === undefined || inside === undefined ? undefined : { text: inside, next: at + whole.length }
 }
 

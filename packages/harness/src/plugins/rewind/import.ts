@@ -71,7 +71,7 @@ function readOpen(file: number, maxBytes: number): FileContent | ReadProblem {
 }
 
 /** The name that git gives the content. */
-function oidOf(bytes: Uint8Array): string {
+export function oidOf(bytes: Uint8Array): string {
   return createHash('sha1').update(`blob ${bytes.byteLength}\0`).update(bytes).digest('hex')
 }
 

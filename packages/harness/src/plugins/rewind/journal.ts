@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { link, open, readFile, unlink } from 'node:fs/promises'
+import { link, open, readFile, rename, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { SessionId } from '@dsh/protocol'
-import { isFields } from '../../kernel/index.ts'
+import { isFields, isPositive, isText, parseJson } from '../../kernel/index.ts'
 import type { LogPlace, RewindScope } from './events.ts'
 import type { ProcessIdentity } from '../persistence/index.ts'
 import type { Plan } from './plan.ts'
@@ -48,16 +48,38 @@ export async function beginJournal(folder: string, journal: Journal): Promise<bo
   }
 }
 
-/** Undefined where there is none. It is whole: its name is given when it has been written. */
-export async function readJournal(folder: string): Promise<Journal | undefined> {
+/** Undefined where there is none. It is whole, its name is given when it has been written; 'damaged' since then. */
+export async function readJournal(folder: string): Promise<Journal | 'damaged' | undefined> {
   let text: string
   try {
     text = await readFile(join(folder, file), 'utf8')
   } catch {
     return undefined
   }
-  const read: unknown = JSON.parse(text)
-  return isFields(read) ? (read as unknown as Journal) : undefined
+  const read = parseJson(text)
+  return isJournal(read) ? (read as unknown as Journal) : 'damaged'
+}
+
+function isJournal(read: unknown): boolean {
+  if (!isFields(read)) return false
+  const { owner, nonce, scope, from, to, session, plan } = read
+  return (
+    isFields(owner) &&
+    isPositive(owner['pid']) &&
+    ['start', 'boot', 'host', 'space'].every(key => typeof owner[key] === 'string') &&
+    [nonce, scope, session].every(isText) &&
+    [from, to].every(place => isFields(place) && isText(place['session'])) &&
+    (plan === undefined || isPlan(plan))
+  )
+}
+
+function isPlan(plan: unknown): boolean {
+  return isFields(plan) && ['steps', 'kept', 'leaving', 'coming'].every(key => Array.isArray(plan[key]))
+}
+
+/** Out of the way of others, for whoever wants to look at it. */
+export async function setJournalAside(folder: string): Promise<void> {
+  await rename(join(folder, file), join(folder, `${file}.damaged`))
 }
 
 export async function endJournal(folder: string): Promise<void> {

@@ -5,7 +5,7 @@ import type { Session } from '../../core/session/index.ts'
 import type { SkippedPaths } from './events.ts'
 import { shownPath } from './paths.ts'
 import { lastPoint } from './points.ts'
-import type { TreeFacts } from './repository.ts'
+import type { PathChange, TreeFacts } from './repository.ts'
 import type { Workspace } from './workspace.ts'
 import type { Workspaces } from './workspaces.ts'
 
@@ -155,12 +155,17 @@ async function pointOf(
   },
 ): Promise<SessionEventMap['restore/point'] | undefined> {
   const { turn, step } = order
-  const parent = lastPoint(session)?.commit
+  const last = lastPoint(session)?.commit
   const message = `${session.id} turn ${turn}${step === undefined ? '' : ` step ${step}`}`
-  const { commit, facts, ignored } = await workspace.take({ ref: refOf(session.id), parent, message, signal })
-  if (step !== undefined && commit === parent) return undefined
-  const isChanged = parent !== undefined && parent !== commit
-  const changes = isChanged ? await workspace.repository.changes(parent, commit) : []
+  const { commit, facts, ignored } = await workspace.take({
+    ref: refOf(session.id),
+    parent: last,
+    message,
+    signal,
+  })
+  if (step !== undefined && commit === last) return undefined
+  const since = last === undefined || last === commit ? [] : await changesSince(workspace, last, commit)
+  const [parent, changes] = since === 'gone' ? [undefined, []] : [last, since]
   const changed = changes
     .slice(0, namedChanges)
     .map(({ path, status }) => ({ path: shownPath(path), status }))
@@ -174,6 +179,19 @@ async function pointOf(
     deletions: sumOf(changes.map(({ deletions = 0 }) => deletions)),
     ...(changed.length === 0 ? {} : { changed }),
     ...(skipped === undefined ? {} : { skipped }),
+  }
+}
+
+async function changesSince(
+  { repository }: Workspace,
+  last: string,
+  commit: string,
+): Promise<readonly PathChange[] | 'gone'> {
+  try {
+    return await repository.changes(last, commit)
+  } catch (error) {
+    if (await repository.has(last)) throw error
+    return 'gone'
   }
 }
 

@@ -56,6 +56,19 @@ export function planOf(input: PlanInput): Plan {
   return { steps, kept, leaving: leavingIn(input, steps), coming: comingIn(input) }
 }
 
+/** Leaves paths alone of which a content is lost, so that nothing is overwritten that could not be brought again. */
+export function without(plan: Plan, lost: ReadonlySet<string>): Plan {
+  if (lost.size === 0) return plan
+  const isLost = ({ from, to }: FileStep): boolean =>
+    [from, to].some(file => file !== undefined && lost.has(file.oid))
+  const [gone, steps] = [plan.steps.filter(isLost), plan.steps.filter(step => !isLost(step))]
+  return {
+    ...plan,
+    steps,
+    kept: [...plan.kept, ...gone.map(({ path }) => ({ path, reason: 'not-in-point' as const }))],
+  }
+}
+
 /** Folders in which the user changed something are not the session's alone. */
 function leavingIn({ now, last, target, byUser }: PlanInput, steps: readonly FileStep[]): readonly RawPath[] {
   const changed = [...now.files.keys(), ...last.files.keys()].filter(

@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto'
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { messageOf } from '../../kernel/index.ts'
+import { batches } from './batches.ts'
 import { RewindError } from './errors.ts'
 import { Git } from './git.ts'
 import type { GitSurroundings } from './git.ts'
+import { oidOf } from './import.ts'
 import { shownPath } from './paths.ts'
 import type { RawPath } from './paths.ts'
 
@@ -106,13 +108,38 @@ export class Repository {
     if (found !== undefined) return found
     await mkdir(folder, { recursive: true, mode: 0o700 })
     const repository = new Repository(folder, around)
-    await repository.git.run(['init', '--bare', '--quiet', '--shared=0600', '--template='], { signal })
-    await writeFile(join(folder, 'config'), config, { mode: 0o600 })
+    await repository.#make(signal)
     await writeFile(join(folder, `${marker}.new`), `${JSON.stringify({ workspace })}\n`, {
       mode: 0o600,
     })
     await rename(join(folder, `${marker}.new`), join(folder, marker))
     return repository
+  }
+
+  async #make(signal?: AbortSignal): Promise<void> {
+    // Git reads it first, and writes what it thinks best into it.
+    await this.#configure()
+    await this.git.run(['init', '--bare', '--quiet', '--shared=0600', '--template='], { signal })
+    await this.#configure()
+  }
+
+  async #configure(): Promise<void> {
+    const path = join(this.folder, 'config')
+    await writeFile(`${path}.new`, config, { mode: 0o600 })
+    await rename(`${path}.new`, path)
+  }
+
+  /** Makes what git needs in it once more where that is not there, or no longer what git wrote. */
+  async mend(): Promise<void> {
+    if (await this.#works()) return
+    await this.#make()
+    if (await this.#works()) return
+    const packed = join(this.folder, 'packed-refs')
+    await rename(packed, `${packed}.damaged`).catch(() => {})
+  }
+
+  #works(): Promise<boolean> {
+    return this.#succeeds(['for-each-ref', '--count=1'])
   }
 
   /** Rejects with REWIND_POINT_GONE. */
@@ -150,8 +177,33 @@ export class Repository {
     return blobsIn(output, oids)
   }
 
-  async has(commit: string): Promise<boolean> {
-    return await this.git.run(['cat-file', '-e', `${commit}^{commit}`]).then(
+  /** Those of the contents, by their names, that are no longer kept as they were. */
+  async lost(files: Iterable<TreeFile>): Promise<ReadonlySet<string>> {
+    const lost = new Set<string>()
+    const all = [...new Map([...files].map(file => [file.oid, file])).values()]
+    for (const batch of batches(all, ({ size }) => size)) {
+      const oids = batch.map(({ oid }) => oid)
+      if (await this.#areWhole(oids)) continue
+      for (const oid of oids) if (!(await this.#areWhole([oid]))) lost.add(oid)
+    }
+    return lost
+  }
+
+  async #areWhole(oids: readonly string[]): Promise<boolean> {
+    try {
+      const contents = await this.blobs(oids)
+      return contents.every((content, index) => oidOf(content) === oids[index])
+    } catch {
+      return false
+    }
+  }
+
+  has(commit: string): Promise<boolean> {
+    return this.#succeeds(['cat-file', '-e', `${commit}^{commit}`])
+  }
+
+  #succeeds(args: readonly string[]): Promise<boolean> {
+    return this.git.run(args).then(
       () => true,
       () => false,
     )
@@ -161,8 +213,9 @@ export class Repository {
     await this.#ofPoint(commit, ['update-ref', ref, commit])
   }
 
-  async dropRef(ref: string): Promise<void> {
-    await this.git.run(['update-ref', '-d', ref])
+  /** One that was just set: nobody packed it yet. A lock of all refs, whoever left it, stops nothing. */
+  async dropNewRef(ref: string): Promise<void> {
+    await rm(join(this.folder, ref), { force: true })
   }
 
   async #ofPoint(commit: string, args: readonly string[]): Promise<Buffer> {
@@ -184,7 +237,9 @@ function filesIn(listing: string, { modes: [plain, executable], odd }: TreeFacts
     const [kind = '', , oid = '', size = ''] = line.slice(0, tab).split(/ +/)
     const path = line.slice(tab + 1 + below.length)
     const usual = kind === '100755' ? executable : plain
-    const mode = kind === '120000' ? 0o777 : (odd[shownPath(path)] ?? usual)
+    const shown = shownPath(path)
+    const own = Object.hasOwn(odd, shown) ? odd[shown] : undefined
+    const mode = kind === '120000' ? 0o777 : (own ?? usual)
     files.set(path, { kind: kind as TreeFile['kind'], mode, oid, size: Number(size) })
   }
   return files

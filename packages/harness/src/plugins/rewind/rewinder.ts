@@ -7,16 +7,17 @@ import { turnCursor } from '../../core/session/index.ts'
 import type { Session } from '../../core/session/index.ts'
 import { createLocalProcesses } from '../persistence/index.ts'
 import { carryOut } from './carry-out.ts'
+import type { CarriedOut } from './carry-out.ts'
 import { RewindError } from './errors.ts'
 import type { KeptReason } from './events.ts'
 import { changedByUser, goalOf, ignoreOf } from './goal.ts'
 import type { Goal } from './goal.ts'
-import { beginJournal, endJournal, readJournal } from './journal.ts'
+import { beginJournal, endJournal, readJournal, setJournalAside } from './journal.ts'
 import type { Journal } from './journal.ts'
 import { refOf } from './keeper.ts'
 import { rawPath, shownPath } from './paths.ts'
 import type { RawPath } from './paths.ts'
-import { planOf } from './plan.ts'
+import { planOf, without } from './plan.ts'
 import type { Kept, Plan } from './plan.ts'
 import { pointAt } from './points.ts'
 import type {
@@ -67,8 +68,9 @@ export class Rewinder {
     const { repository } = workspace
     const ref = `refs/dsh/preview/${randomUUID()}`
     const { plan, now } = await this.#plan(workspace, goal, { ref, options })
-    const lines = await repository.changes(now, goal.commit)
-    await repository.dropRef(ref)
+    // Lines of what is no longer kept cannot be counted.
+    const lines = await repository.changes(now, goal.commit).catch(() => [])
+    await repository.dropNewRef(ref)
     const counts = new Map(lines.map(({ path, insertions, deletions }) => [path, { insertions, deletions }]))
     const files = [
       ...plan.steps.map(({ path, action }) => ({ path, status: action })),
@@ -137,10 +139,16 @@ export class Rewinder {
       const { root, repository } = workspace
       const journal = await readJournal(repository.folder)
       if (journal === undefined) return
+      const tell = (message: string): void =>
+        this.#ctx.emit('rewind/notice', { code: 'REWIND_BROKEN_OFF', message, workspace: root })
+      if (journal === 'damaged') {
+        await setJournalAside(repository.folder)
+        tell(`what a rewind of "${root}" that was broken off had left to do cannot be read`)
+        return
+      }
       const isOwn = journal.owner.pid === this.#processes.self().pid
       if (!isOwn && !this.#processes.isDead(journal.owner)) throw busyError(root)
-      const what = await this.#completed(workspace, journal)
-      this.#ctx.emit('rewind/notice', { code: 'REWIND_BROKEN_OFF', message: what, workspace: root })
+      tell(await this.#completed(workspace, journal))
     })
   }
 
@@ -152,9 +160,13 @@ export class Rewinder {
       await withSource(this.#ctx, from.session, source => this.#complete(workspace, journal, source))
       return `${what} has been completed; it goes on in session ${journal.session}`
     } catch (error) {
-      if (!(error instanceof RewindError) || error.code !== 'REWIND_POINT_GONE') throw error
+      const { code } = error as { readonly code?: unknown }
+      if (code !== 'REWIND_POINT_GONE' && code !== 'SESSION_NOT_FOUND') throw error
+      if (code === 'SESSION_NOT_FOUND') await this.#carryOut(workspace, journal)
       await endJournal(workspace.repository.folder)
-      return `${what} cannot be completed: ${messageOf(error)}`
+      return code === 'SESSION_NOT_FOUND'
+        ? `the files of ${what} have been completed: ${messageOf(error)}`
+        : `${what} cannot be completed: ${messageOf(error)}`
     }
   }
 
@@ -164,17 +176,14 @@ export class Rewinder {
     journal: Journal,
     source: Session,
   ): Promise<RewindResult> {
-    const { plan, scope, session, backup, nonce } = journal
+    const { plan, scope, session, backup } = journal
     const kept: Kept[] = [...(plan?.kept ?? [])]
     let written: Plan['steps'] = []
     let commit: string | undefined
     if (workspace !== undefined) {
-      if (plan !== undefined) {
-        const blobs = (oids: readonly string[]) => workspace.repository.blobs(oids)
-        const out = await carryOut(plan, { root: workspace.raw, nonce, blobs })
-        written = out.done
-        kept.push(...out.kept)
-      }
+      const out = await this.#carryOut(workspace, journal)
+      written = out.done
+      kept.push(...out.kept)
       const message = `${session} after a rewind of ${journal.from.session}`
       commit = (await workspace.take({ ref: refOf(session), parent: backup, message })).commit
     }
@@ -196,6 +205,11 @@ export class Rewinder {
       await workspace.rest()
     }
     return { session, scope, files, kept: shownKept, ...(backup === undefined ? {} : { backup }) }
+  }
+
+  async #carryOut({ raw, repository }: Workspace, { plan, nonce }: Journal): Promise<CarriedOut> {
+    if (plan === undefined) return { done: [], kept: [] }
+    return await carryOut(plan, { root: raw, nonce, blobs: oids => repository.blobs(oids) })
   }
 
   async #log(
@@ -282,7 +296,10 @@ export class Rewinder {
     const byUser = await changedByUser(workspace, since)
     const overwrite = new Set((options.overwrite ?? []).map(rawPath))
     const wasIgnored = (path: RawPath): boolean => ignore.covers(path)
-    return { plan: planOf({ now, last: left, target, byUser, overwrite, wasIgnored }), now: taken.commit }
+    const plan = planOf({ now, last: left, target, byUser, overwrite, wasIgnored })
+    const lost = await repository.lost(plan.steps.flatMap(({ from = [], to = [] }) => [from, to].flat()))
+    if (lost.size > 0) await workspace.distrust()
+    return { plan: without(plan, lost), now: taken.commit }
   }
 }
 

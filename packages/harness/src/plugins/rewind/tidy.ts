@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { readdir, stat, unlink, utimes } from 'node:fs/promises'
+import { readdir, readFile, stat, unlink, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import { environment } from './git.ts'
 import type { GitSurroundings } from './git.ts'
@@ -57,7 +57,10 @@ function pack(folder: string, { path }: GitSurroundings): void {
   child.unref()
 }
 
-/** A lock of a ref that only one program writes was left by one that was killed. */
-export async function removeStaleLock({ folder }: Repository, ref: string): Promise<void> {
-  await unlink(join(folder, `${ref}.lock`)).catch(() => {})
+/** Of a ref that only one program writes: a lock was left by one that was killed, and what names no commit is damage. */
+export async function clearRef({ folder }: Repository, ref: string): Promise<void> {
+  const path = join(folder, ref)
+  await unlink(`${path}.lock`).catch(() => {})
+  const text = await readFile(path, 'latin1').catch(() => undefined)
+  if (text !== undefined && !/^[0-9a-f]{40,64}\n?$/.test(text)) await unlink(path)
 }

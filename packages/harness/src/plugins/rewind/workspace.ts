@@ -6,14 +6,14 @@ import type { CheckedConfig } from './config.ts'
 import { RewindError } from './errors.ts'
 import { makeCommit, readContent } from './import.ts'
 import type { FileContent, TreeEdit } from './import.ts'
-import { shownPath } from './paths.ts'
+import { parentOf, shownPath } from './paths.ts'
 import type { RawPath } from './paths.ts'
 import { surroundings } from './env.ts'
 import { Repository, repositoryFolder } from './repository.ts'
 import type { TreeFacts, TreeLists } from './repository.ts'
-import { readStatIndex, writeStatIndex } from './stat-index.ts'
+import { dropStatIndex, readStatIndex, writeStatIndex } from './stat-index.ts'
 import type { Base, Known } from './stat-index.ts'
-import { removeStaleLock, tidy } from './tidy.ts'
+import { clearRef, tidy } from './tidy.ts'
 import { isFresh, isSameLook, lookAt, lookOf, sliceMs, walk } from './walk.ts'
 import type { Look, RulesCache, Walked } from './walk.ts'
 
@@ -83,6 +83,13 @@ export class Workspace {
     return taken
   }
 
+  /** What the last state holds is no longer trusted: the next one reads all files again. */
+  async distrust(): Promise<void> {
+    await this.#queue
+    this.#base = undefined
+    await dropStatIndex(this.repository.folder)
+  }
+
   /** Writes down how the files looked, so that the next program need not read them. */
   async rest(): Promise<void> {
     await this.#queue
@@ -103,7 +110,8 @@ export class Workspace {
       return await this.#keep(walked, options)
     } catch (error) {
       if (signal.aborted) throw error
-      await removeStaleLock(this.repository, options.ref)
+      await this.repository.mend()
+      await clearRef(this.repository, options.ref)
       // What the index or the session builds on may have been removed: then everything is read again, once.
       this.#base = undefined
       const isThere = parent !== undefined && (await this.repository.has(parent))
@@ -131,10 +139,11 @@ export class Workspace {
   }
 
   /** What a state holds stays in the next ones, also where a rule says now that it is ignored. */
-  #keepTracked({ files, tooLarge }: Walked): void {
+  #keepTracked({ files, tooLarge, folders }: Walked): void {
     const large = new Set(tooLarge)
+    const isFolder = plainFolders(this.raw, folders)
     for (const path of this.#base?.known.keys() ?? []) {
-      if (files.has(path) || large.has(path)) continue
+      if (files.has(path) || large.has(path) || !isFolder(parentOf(path))) continue
       const stats = lookAt(this.raw, path)
       if (stats === undefined || !(stats.isFile() || stats.isSymbolicLink())) continue
       if (stats.size <= this.#config.maxFileBytes) files.set(path, lookOf(stats))
@@ -297,6 +306,19 @@ async function* chain<T>(first: IteratorResult<T, void>, rest: AsyncIterable<T>)
   if (first.done === true) return
   yield first.value
   yield* rest
+}
+
+/** Whether a path is a folder, and no link is on the way to it; `known` are some that are. */
+function plainFolders(root: RawPath, known: ReadonlySet<RawPath>): (folder: RawPath) => boolean {
+  const found = new Map<RawPath, boolean>()
+  const isPlain = (folder: RawPath): boolean => {
+    if (folder === '' || known.has(folder)) return true
+    const verdict =
+      found.get(folder) ?? (isPlain(parentOf(folder)) && lookAt(root, folder)?.isDirectory() === true)
+    found.set(folder, verdict)
+    return verdict
+  }
+  return isPlain
 }
 
 function rawOf(path: string): RawPath {
