@@ -1,6 +1,6 @@
-import { randomUUID } from 'node:crypto'
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { replaceFile } from '@dsh/harness/kernel'
 import type { ModelRoute } from './model.ts'
 
 const fileName = 'default-model.json'
@@ -18,12 +18,6 @@ export async function readLastModel(home: string): Promise<ModelRoute | undefine
 
 /** Keeps the choice for later runs: whole or not at all. */
 export async function writeLastModel(home: string, { provider, model }: ModelRoute): Promise<void> {
-  const draft = join(home, `${fileName}.${randomUUID()}`)
   await mkdir(home, { recursive: true, mode: 0o700 })
-  try {
-    await writeFile(draft, `${JSON.stringify({ provider, model })}\n`, { mode: 0o600, flush: true })
-    await rename(draft, join(home, fileName))
-  } finally {
-    await rm(draft, { force: true })
-  }
+  await replaceFile(join(home, fileName), `${JSON.stringify({ provider, model })}\n`, { mode: 0o600 })
 }

@@ -1,5 +1,4 @@
-import { randomUUID } from 'node:crypto'
-import { open, readFile, rename, unlink } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { isMap, isSeq, parseDocument } from 'yaml'
@@ -40,28 +39,6 @@ export function editComposition(
   if (change.disabled !== undefined) row.set('disabled', change.disabled)
   for (const [path, value] of leaves(change.config ?? {}, ['config'])) row.setIn(path, value)
   return document.toString()
-}
-
-/** Old or new, never half: written beside, synced, renamed, and the folder synced. */
-export async function writeWhole(file: string, text: string): Promise<void> {
-  const staged = `${file}.${randomUUID()}.tmp`
-  const handle = await open(staged, 'wx', 0o600)
-  try {
-    await handle.writeFile(text)
-    await handle.sync()
-    await handle.close()
-    await rename(staged, file)
-  } catch (error) {
-    await handle.close().catch(() => {})
-    await unlink(staged).catch(() => {})
-    throw error
-  }
-  const folder = await open(path.dirname(file))
-  try {
-    await folder.sync()
-  } finally {
-    await folder.close()
-  }
 }
 
 async function readRows(

@@ -2,10 +2,11 @@ import { isDeepStrictEqual } from 'node:util'
 import { pathToFileURL } from 'node:url'
 import { readFile } from 'node:fs/promises'
 import type { Context } from '../context.ts'
-import { editComposition, readComposition, writeWhole } from './composition-file.ts'
+import { editComposition, readComposition } from './composition-file.ts'
 import type { CompositionText } from './composition-file.ts'
 import { LoaderError } from './errors.ts'
 import type { Loader } from './loader.ts'
+import { replaceFile } from '../replace-file.ts'
 import type { RowPatch } from './row.ts'
 import { FileWatcher } from './watcher.ts'
 
@@ -80,7 +81,7 @@ export class Composition {
       layers.set(file, await readComposition(file, text))
       await this.#loader.apply(this.#all(layers))
       try {
-        await writeWhole(file, text)
+        await replaceFile(file, text)
       } catch (error) {
         await this.#loader.apply(this.#all(this.#layers))
         throw error

@@ -1,7 +1,6 @@
-import { randomUUID } from 'node:crypto'
-import { readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isFields, isText } from '../../kernel/index.ts'
+import { isFields, isText, replaceFile } from '../../kernel/index.ts'
 import type { RawPath } from './paths.ts'
 import type { TreeFacts, TreeFile } from './repository.ts'
 import type { Look } from './walk.ts'
@@ -61,9 +60,8 @@ export async function writeStatIndex(folder: string, base: Base): Promise<void> 
     rows.push([path, kind, oid, mode, size, fresh ? never : mtimeMs, ctimeMs, ino])
   }
   const { commit, tree, facts } = base
-  const temporary = join(folder, `${file}.${randomUUID()}`)
-  await writeFile(temporary, JSON.stringify({ version, commit, tree, facts, rows }), { mode: 0o600 })
-  await rename(temporary, join(folder, file))
+  const text = JSON.stringify({ version, commit, tree, facts, rows })
+  await replaceFile(join(folder, file), text, { mode: 0o600, isCache: true })
 }
 
 export async function dropStatIndex(folder: string): Promise<void> {

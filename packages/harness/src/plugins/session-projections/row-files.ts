@@ -1,7 +1,8 @@
-import { createHash, randomUUID } from 'node:crypto'
-import { mkdir, open, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { createHash } from 'node:crypto'
+import { mkdir, open, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { SessionId } from '@dsh/protocol'
+import { replaceFile } from '../../kernel/index.ts'
 
 export interface RowFileLimits {
   /** What is longer is neither written nor read. */
@@ -38,15 +39,8 @@ export class RowFiles {
   async write(id: SessionId, text: string): Promise<void> {
     const path = this.#pathOf(id)
     if (Buffer.byteLength(text) > this.#limits.maxBytes) return this.forget(id)
-    const beside = `${path}.${randomUUID()}${unfinished}`
     await mkdir(this.#folder, { recursive: true, mode: 0o700 })
-    try {
-      await writeFile(beside, text, { mode: 0o600 })
-      await rename(beside, path)
-    } catch (error) {
-      await rm(beside, { force: true }).catch(() => undefined)
-      throw error
-    }
+    await replaceFile(path, text, { mode: 0o600, isCache: true })
     if (isSweeper(path)) await this.sweep()
   }
 
@@ -91,6 +85,7 @@ export class RowFiles {
 }
 
 const finished = '.json'
+/** What `replaceFile` gives its drafts. */
 const unfinished = '.tmp'
 /** No write takes that long. */
 const writeMs = 3_600_000
