@@ -33,6 +33,7 @@ export type PersistenceErrorCode =
 
 interface PersistenceErrorOptions extends ErrorOptions {
   readonly holder?: SessionHolder | undefined
+  readonly lock?: string | undefined
 }
 
 export class PersistenceError extends HarnessError<PersistenceErrorCode> {
@@ -42,10 +43,13 @@ export class PersistenceError extends HarnessError<PersistenceErrorCode> {
 
   /** Who has the session open, with SESSION_HELD. */
   readonly holder: SessionHolder | undefined
+  /** Where a lock lies that does not say whose it is, with SESSION_HELD. */
+  readonly lock: string | undefined
 
   constructor(code: PersistenceErrorCode, message: string, options: PersistenceErrorOptions = {}) {
     super(code, message, options)
     this.holder = options.holder
+    this.lock = options.lock
   }
 }
 
@@ -79,6 +83,7 @@ const systemReasons: Readonly<Record<string, string>> = {
   ENOENT: 'its file or folder is gone',
   ENOTDIR: 'a part of the path is no folder',
   EISDIR: 'a folder lies where a file should',
+  ENXIO: 'what lies there is no file',
   ELOOP: 'links lead in a circle',
   ENAMETOOLONG: 'the path is too long',
 }

@@ -38,5 +38,5 @@ export function heldBy(holder: SessionHolder, path?: string): PersistenceError {
     pid === 0
       ? `the session is open elsewhere, by whom cannot be read${where}`
       : `the session is open in another program: process ${pid} since ${new Date(since).toISOString()}`
-  return new PersistenceError('SESSION_HELD', message, { holder })
+  return new PersistenceError('SESSION_HELD', message, { holder, ...(pid === 0 ? { lock: path } : {}) })
 }

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import {
   appendFileSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -375,8 +377,14 @@ test('a text that stands beside the log is part of it: without it the log is dam
   const [name = ''] = readdirSync(folder)
   writeFileSync(join(folder, name), 'another text')
   const sha256 = name.replace('.zst', '')
-  for (const isThere of [true, false]) {
-    if (!isThere) rmSync(join(folder, name))
+  const others: readonly (() => unknown)[] = [
+    () => undefined,
+    () => mkdirSync(join(folder, name)),
+    () => execFileSync('mkfifo', [join(folder, name)], { timeout: 5000, killSignal: 'SIGKILL' }),
+  ]
+  for (const put of [undefined, ...others]) {
+    if (put !== undefined) rmSync(join(folder, name), { recursive: true, force: true })
+    put?.()
     const log = await medium.read(id)
     assert.deepEqual(log?.events, [])
     assert.deepEqual(

@@ -44,7 +44,12 @@ const smallFile = 64 * 1024
  */
 export const localFileSystem: FileSystem = {
   open: async (path, use) => openFile(openSync(path, flags[use], 0o600)),
-  read: async path => (statSync(path).size <= smallFile ? readFileSync(path) : readFile(path)),
+  async read(path) {
+    const stat = statSync(path)
+    // Before it is opened: a pipe would wait for its other end, and a device may do anything.
+    if (!stat.isFile()) throw noFile(path, stat)
+    return stat.size <= smallFile ? readFileSync(path, { flag: flags.read }) : readFile(path)
+  },
   stat: async path => toStat(statSync(path)),
   readdir: async path => readdirSync(path),
   mkdir: async path => {
@@ -65,6 +70,12 @@ export const localFileSystem: FileSystem = {
       closeSync(fd)
     }
   },
+}
+
+/** What the system itself says where a folder is read, and where a socket is opened. */
+function noFile(path: string, stat: Stats): Error {
+  const code = stat.isDirectory() ? 'EISDIR' : 'ENXIO'
+  return Object.assign(new Error(`${code}: this is no file: ${path}`), { code })
 }
 
 /** Watches one folder; keeps no process alive. Where the system cannot, nothing is called. */

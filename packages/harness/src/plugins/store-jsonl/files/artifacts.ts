@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { join } from 'node:path'
 import { constants, zstdCompress, zstdDecompress } from 'node:zlib'
 import { promisify } from 'node:util'
-import { errnoOf, unlessMissing } from './file-system.ts'
+import { errnoOf, isNoFile, unlessMissing } from './file-system.ts'
 import type { FileSystem } from './file-system.ts'
 import { publishFile } from './publish.ts'
 
@@ -39,13 +39,21 @@ export async function getArtifact(
   // Hashes come from logs, which are foreign text, and become file names here.
   if (!isHash.test(sha256)) return undefined
   const path = join(folder, sha256)
-  const plain = await unlessMissing(fs.read(path))
-  const bytes = plain ?? (await decoded(await unlessMissing(fs.read(`${path}.zst`))))
+  const plain = await readFileAt(fs, path)
+  const bytes = plain ?? (await decoded(await readFileAt(fs, `${path}.zst`)))
   return bytes !== undefined && hash('sha256', bytes, 'hex') === sha256 ? bytes : undefined
 }
 
 async function hasArtifact(fs: FileSystem, folder: string, sha256: string): Promise<boolean> {
   return (await getArtifact(fs, folder, sha256)) !== undefined
+}
+
+/** What is there and no file is as good as missing. */
+async function readFileAt(fs: FileSystem, path: string): Promise<Buffer | undefined> {
+  return unlessMissing(fs.read(path)).catch((error: unknown) => {
+    if (isNoFile(error)) return undefined
+    throw error
+  })
 }
 
 async function decoded(bytes: Buffer | undefined): Promise<Buffer | undefined> {

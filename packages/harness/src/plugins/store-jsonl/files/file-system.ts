@@ -2,7 +2,7 @@
 export interface FileSystem {
   /** 'read' and 'append' need the file to be there; 'create' makes it and rejects with EEXIST where one is. */
   open(path: string, use: 'read' | 'append' | 'create'): Promise<OpenFile>
-  /** The whole file. */
+  /** The whole file. Rejects at once with EISDIR or ENXIO, see `isNoFile`, where something else is there. */
   read(path: string): Promise<Buffer>
   stat(path: string): Promise<FileStat>
   /** Names in a folder, in no order. */
@@ -61,6 +61,13 @@ const linklessCodes: ReadonlySet<string | undefined> = new Set([
   'ENOSYS',
   'EMLINK',
 ])
+
+/** Whether what was to be read is there and is no file: a folder, a pipe, a link that leads in a circle. */
+export function isNoFile(error: unknown): boolean {
+  return noFileCodes.has(errnoOf(error))
+}
+
+const noFileCodes: ReadonlySet<string | undefined> = new Set(['EISDIR', 'ENXIO', 'ELOOP'])
 
 export async function writeAll(file: OpenFile, bytes: Uint8Array): Promise<void> {
   let written = 0

@@ -1,5 +1,14 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -161,6 +170,35 @@ test('a lock that names nobody is kept, and a person can still have it taken', a
     assert.ok(holder !== undefined)
     const lock = await acquireLock(path, program(), { from: holder })
     await lock.release()
+  }
+})
+
+test('what lies where a lock should and is no file keeps writers out at once, and no reader', async t => {
+  const { path, program, files } = setup(t)
+  const kinds: readonly (readonly [what: string, make: (at: string) => unknown])[] = [
+    ['folder', at => mkdirSync(at)],
+    ['pipe', at => execFileSync('mkfifo', [at], { timeout: 5000, killSignal: 'SIGKILL' })],
+    ['link to itself', at => symlinkSync(at, at)],
+    ['link to nothing', at => symlinkSync(`${at}-gone`, at)],
+  ]
+  for (const [what, make] of kinds) {
+    make(path)
+    make(`${path}.claim`)
+    if (what !== 'link to nothing') assert.equal((await lockHolder(path, program()))?.pid, 0, what)
+    assert.equal(await isAbandoned(path, program()), false, what)
+    await assert.rejects(
+      acquireLock(path, program()),
+      {
+        code: 'SESSION_HELD',
+        message: `the session is open elsewhere, by whom cannot be read: ${path}`,
+        lock: path,
+      },
+      what,
+    )
+    rmSync(path, { recursive: true })
+    await (await acquireLock(path, program())).release()
+    rmSync(`${path}.claim`, { recursive: true, force: true })
+    assert.deepEqual(files(), [], what)
   }
 })
 

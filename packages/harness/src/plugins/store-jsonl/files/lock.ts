@@ -5,7 +5,7 @@ import type { SessionHolder } from '../../../core/session/index.ts'
 import { parseJson } from '../../../kernel/index.ts'
 import { heldBy, parseOwner, PersistenceError, toHolder, unknownHolder } from '../../persistence/index.ts'
 import type { LogOwner, Processes } from '../../persistence/index.ts'
-import { errnoOf, hasNoLinks, unlessMissing, writeAll } from './file-system.ts'
+import { errnoOf, hasNoLinks, isNoFile, unlessMissing, writeAll } from './file-system.ts'
 import type { FileSystem } from './file-system.ts'
 
 export interface LockHost {
@@ -213,7 +213,7 @@ async function markOf(fs: FileSystem, path: string): Promise<string | undefined>
 async function removeDeadClaims(path: string, host: LockHost): Promise<void> {
   for (const claim of await claimsBeside(path, host.fs)) {
     const owner = await readOwner(host.fs, claim)
-    if (typeof owner === 'string' || isDead(owner, host)) await host.fs.unlink(claim)
+    if (typeof owner === 'string' || isDead(owner, host)) await host.fs.unlink(claim).catch(() => undefined)
   }
 }
 
@@ -228,10 +228,17 @@ async function claimsBeside(path: string, fs: FileSystem): Promise<readonly stri
 }
 
 async function readOwner(fs: FileSystem, path: string): Promise<LogOwner | Nobody | undefined> {
-  const bytes = await unlessMissing(fs.read(path))
+  const bytes = await unlessMissing(fs.read(path)).catch(unreadableLock)
   if (bytes === undefined) return undefined
+  if (typeof bytes === 'string') return bytes
   const text = bytes.toString('utf8')
   return parseOwner(text) ?? (parseJson(text) === undefined ? 'unfinished' : 'unreadable')
+}
+
+/** What is there, and can never be read, keeps writers out and no reader. */
+function unreadableLock(error: unknown): Nobody {
+  if (isNoFile(error) || errnoOf(error) === 'EACCES') return 'unreadable'
+  throw error
 }
 
 function nonceOf(owner: LogOwner | Nobody): string {
