@@ -41,7 +41,7 @@ export function startedWith(pid: number, variable: string): boolean {
   }
 }
 
-export function readEntry(pid: number): TableEntry | undefined {
+export function readEntry(pid: number | 'self'): TableEntry | undefined {
   try {
     return parseStat(readFileSync(`${proc}/${pid}/stat`, 'latin1'))
   } catch {

@@ -38,7 +38,7 @@ function carries({ pid, startTime }: TableEntry, marker: string): boolean {
 let startTimeOfSelf: number | undefined
 
 function ownStartTime(): number {
-  return (startTimeOfSelf ??= Number(readEntry(process.pid)?.startTime ?? 0))
+  return (startTimeOfSelf ??= Number(readEntry('self')?.startTime ?? 0))
 }
 
 /** Signals each process that is still the one that was found. */
