@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { duration, grouped, inert } from './text.ts'
+import { duration, grouped, inert, size } from './text.ts'
 
 test('nothing in inert text acts on a terminal', () => {
   assert.equal(inert('\u001b[2J\u001b]0;title\u0007x'), '␛[2J␛]0;title␇x')
@@ -30,4 +30,15 @@ test('a time span is shown in the unit that fits', () => {
 
 test('counts are grouped by thousands', () => {
   assert.deepEqual([0, 999, 1000, 1234567].map(grouped), ['0', '999', '1,000', '1,234,567'])
+})
+
+test('sizes have the unit that fits', () => {
+  assert.deepEqual([0, 999, 1000, 28_440, 999_949, 999_950].map(size), [
+    '0 B',
+    '999 B',
+    '1.0 KB',
+    '28.4 KB',
+    '999.9 KB',
+    '1.0 MB',
+  ])
 })

@@ -5,7 +5,7 @@ import { rebuildRequest, requestsOf } from '@dsh/harness/plugins/time-travel'
 import { Session } from '@dsh/harness/session'
 import { answerFact, logOf, resultFact, textFact, userFact } from '@dsh/harness/testing'
 import { SessionId } from '@dsh/protocol'
-import { comparisonLines, requestLines, size } from './request-text.ts'
+import { comparisonLines, requestLines } from './request-text.ts'
 import type { ShownRequest } from './request-text.ts'
 
 const config = { provider: 'p', model: 'm', maxTokens: 5 }
@@ -112,15 +112,4 @@ test('why a cache broke is told in words', () => {
     ],
   ]
   for (const [broken, text] of cases) assert.equal(told(broken), `cache broken here: ${text}`)
-})
-
-test('sizes have the unit that fits', () => {
-  assert.deepEqual([0, 999, 1000, 28_440, 999_949, 999_950].map(size), [
-    '0 B',
-    '999 B',
-    '1.0 KB',
-    '28.4 KB',
-    '999.9 KB',
-    '1.0 MB',
-  ])
 })

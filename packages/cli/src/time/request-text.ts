@@ -6,14 +6,7 @@ import type {
   CacheBreak,
 } from '@dsh/harness/plugins/time-travel'
 import type { ContentBlock, EpochHeader, LlmCallConfig, Message } from '@dsh/protocol'
-import { grouped, inert, oneLine, unbroken } from '../text.ts'
-
-/** `812 B`, `28.4 KB`, `1.2 MB`. */
-export function size(bytes: number): string {
-  if (bytes < 1000) return `${bytes} B`
-  if (bytes < 999_950) return `${(bytes / 1000).toFixed(1)} KB`
-  return `${(bytes / 1_000_000).toFixed(1)} MB`
-}
+import { grouped, inert, oneLine, size, unbroken } from '../text.ts'
 
 export interface ShownRequest {
   readonly logged: LoggedRequest

@@ -116,7 +116,7 @@ test('prune removes what is archived or old, after it was shown', async t => {
   utimesSync(old, longAgo, longAgo)
 
   const dry = await dsh(['session', 'prune', '--dry-run'])
-  assert.match(dry.stdout, new RegExp(`^${first}  [-0-9]+ [:0-9]+  \\d+ KB  archived\n$`))
+  assert.match(dry.stdout, new RegExp(`^${first}  [-0-9]+ [:0-9]+  [.0-9]+ K?B  archived\n$`))
   const unasked = await dsh(['session', 'prune', '--older-than', '30'])
   assert.equal(unasked.code, 4)
   assert.match(
@@ -127,7 +127,7 @@ test('prune removes what is archived or old, after it was shown', async t => {
   const done = await dsh(['session', 'prune', '--older-than', '30', '--yes'])
   assert.equal(done.code, 0)
   assert.match(done.stdout, new RegExp(`^${second}  .*\n${first}  .* archived\n$`))
-  assert.match(done.stderr, /^removed: 2 sessions, \d+ KB\n$/)
+  assert.match(done.stderr, /^removed: 2 sessions, [.0-9]+ K?B\n$/)
   assert.deepEqual(
     logs().map(log => log.split('/').at(-2)),
     [third],

@@ -5,7 +5,7 @@ import { countOption } from '../../count-option.ts'
 import { CliError, exitCode } from '../../errors.ts'
 import { isConfirmed } from '../../person.ts'
 import { localTime } from '../../place-and-time.ts'
-import { counted, grouped } from '../../text.ts'
+import { counted, size } from '../../text.ts'
 import type { CommandBody } from '../../command.ts'
 import type { Io } from '../../io.ts'
 import { withReader } from './reader.ts'
@@ -55,14 +55,10 @@ async function removeAll(
 }
 
 function lineOf({ id, updatedAt, bytes, archived }: StoredCandidate): string {
-  return `${id}  ${localTime(updatedAt)}  ${sizeOf(bytes)}${archived ? '  archived' : ''}`
+  return `${id}  ${localTime(updatedAt)}  ${size(bytes)}${archived ? '  archived' : ''}`
 }
 
 function totalOf(list: readonly StoredCandidate[]): string {
   const bytes = list.reduce((sum, each) => sum + each.bytes, 0)
-  return `${counted(list.length, 'session')}, ${sizeOf(bytes)}`
-}
-
-function sizeOf(bytes: number): string {
-  return `${grouped(Math.ceil(bytes / 1024))} KB`
+  return `${counted(list.length, 'session')}, ${size(bytes)}`
 }
