@@ -1,5 +1,5 @@
 import { findSession } from '../../sessions.ts'
-import { repairLines } from '../../verify-text.ts'
+import { repairLines } from '../../verify/text.ts'
 import type { CommandBody } from '../../command.ts'
 import { withReader } from './reader.ts'
 

@@ -6,7 +6,7 @@ import type { SessionPersistence } from '@dsh/harness/session'
 import { exitCode, usageError } from '../../errors.ts'
 import { findSession } from '../../sessions.ts'
 import { inert } from '../../text.ts'
-import { reportLines } from '../../verify-text.ts'
+import { reportLines } from '../../verify/text.ts'
 import type { CommandBody } from '../../command.ts'
 import { withReader } from './reader.ts'
 

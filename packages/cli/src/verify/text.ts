@@ -1,7 +1,7 @@
 import type { SessionReport } from '@dsh/harness/plugins/verify'
 import type { MediumProblem } from '@dsh/harness/session'
 import type { LostEvents, RepairResult } from '@dsh/harness/session'
-import { counted, unbroken } from './text.ts'
+import { counted, unbroken } from '../text.ts'
 
 /** What was found in one session: a line of counts, then one for each problem. */
 export function reportLines(report: SessionReport): readonly string[] {

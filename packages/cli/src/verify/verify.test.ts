@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { SessionId } from '@dsh/protocol'
-import { repairLines, reportLines } from './verify-text.ts'
+import { repairLines, reportLines } from './text.ts'
 
 const id = SessionId('s1')
 const sound = { id, ok: true, events: 1214, frames: 37, requests: 1, problems: [] }
