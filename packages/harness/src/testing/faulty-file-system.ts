@@ -59,7 +59,7 @@ export function faultyFileSystem(inner: FileSystem): FaultyFileSystem {
     close: () => file.close(),
   })
 
-  const { setTime } = inner
+  const { isLink, setTime } = inner
   return {
     calls,
     inject(...next) {
@@ -74,6 +74,7 @@ export function faultyFileSystem(inner: FileSystem): FaultyFileSystem {
     link: (from, to) => run('link', () => inner.link(from, to)),
     rename: (from, to) => run('rename', () => inner.rename(from, to)),
     unlink: path => run('unlink', () => inner.unlink(path)),
+    ...(isLink && { isLink: (path: string) => run('isLink', () => isLink(path)) }),
     ...(setTime && {
       setTime: (path: string, mtimeMs: number) => run('setTime', () => setTime(path, mtimeMs)),
     }),

@@ -6,6 +6,7 @@ import {
   fsync,
   ftruncateSync,
   linkSync,
+  lstatSync,
   mkdirSync,
   openSync,
   readdirSync,
@@ -51,6 +52,7 @@ export const localFileSystem: FileSystem = {
     return stat.size <= smallFile ? readFileSync(path, { flag: flags.read }) : readFile(path)
   },
   stat: async path => toStat(statSync(path)),
+  isLink: async path => lstatSync(path).isSymbolicLink(),
   readdir: async path => readdirSync(path),
   mkdir: async path => {
     mkdirSync(path, { mode: 0o700 })

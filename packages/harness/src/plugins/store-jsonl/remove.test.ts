@@ -5,12 +5,13 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
 import { SessionId } from '@dsh/protocol'
@@ -92,6 +93,37 @@ test('a log that cannot be read can be removed', async t => {
   writeFileSync(join(folder, 'log.jsonl.zst'), 'no log')
   assert.equal(await medium.remove(id), true)
   assert.equal(existsSync(folder), false)
+})
+
+test('a folder that lies where the log should is removed with all that is in it', async t => {
+  const { medium, folder } = await setup(t)
+  rmSync(join(folder, 'log.jsonl.zst'))
+  mkdirSync(join(folder, 'log.jsonl.zst', 'more'), { recursive: true })
+  writeFileSync(join(folder, 'log.jsonl.zst', 'more', 'file'), 'x')
+  assert.equal(await medium.remove(id), true)
+  assert.equal(existsSync(folder), false)
+})
+
+test('a session behind a link is left as it is, and what to do is said; one whose project is a link is removed', async t => {
+  const { root, medium, folder } = await setup(t)
+  const elsewhere = join(root, '..', `elsewhere-${basename(root)}`)
+  t.after(() => rmSync(elsewhere, { recursive: true }))
+  renameSync(folder, elsewhere)
+  symlinkSync(elsewhere, folder)
+  const before = readdirSync(elsewhere)
+  await assert.rejects(medium.remove(id), {
+    code: 'NOT_SUPPORTED',
+    message: `session "s1" lies behind a link, which is not followed to remove it; remove the link: ${folder}`,
+  })
+  assert.deepEqual(readdirSync(elsewhere), before)
+  assert.deepEqual((await medium.read(id))?.events, events)
+  rmSync(folder)
+  rmSync(dirname(folder), { recursive: true })
+  mkdirSync(join(elsewhere, 's1'))
+  for (const name of before) renameSync(join(elsewhere, name), join(elsewhere, 's1', name))
+  symlinkSync(elsewhere, dirname(folder))
+  assert.equal(await medium.remove(id), true)
+  assert.deepEqual(readdirSync(elsewhere), [])
 })
 
 test('wherever a program dies in a removal, the session is there whole or gone, and its folder is cleared later', async t => {

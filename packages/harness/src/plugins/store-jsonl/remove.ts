@@ -1,4 +1,5 @@
 import { dirname, join } from 'node:path'
+import { PersistenceError } from '../persistence/index.ts'
 import { errnoOf, unlessMissing } from './files/file-system.ts'
 import type { FileSystem } from './files/file-system.ts'
 import { readHeader } from './read/header.ts'
@@ -17,6 +18,8 @@ export async function removeLog(host: LockHost, place: LogPlace): Promise<boolea
   const { fs } = host
   const { lock, log } = pathsIn(place.folder)
   try {
+    // Before the lock: nothing is written where the link leads to.
+    if ((await fs.isLink?.(place.folder)) === true) throw linkedFolder(place)
     const isRemoved = await underLock(lock, host, async () => {
       const stat = await unlessMissing(fs.stat(log))
       if (stat === undefined) return false
@@ -35,6 +38,12 @@ export async function removeLog(host: LockHost, place: LogPlace): Promise<boolea
   }
 }
 
+/** What it leads to was put elsewhere by somebody, who knows what else needs it. */
+function linkedFolder({ id, folder }: LogPlace): PersistenceError {
+  const message = `session "${id}" lies behind a link, which is not followed to remove it; remove the link: ${folder}`
+  return new PersistenceError('NOT_SUPPORTED', message)
+}
+
 /** Whether a removal began in this folder and did not end. */
 export async function isHalfRemoved(fs: FileSystem, folder: string): Promise<boolean> {
   if ((await unlessMissing(fs.stat(pathsIn(folder).log))) !== undefined) return false
@@ -49,7 +58,8 @@ export async function finishRemoval(fs: FileSystem, folder: string): Promise<voi
     if (name !== removedName && !path.startsWith(lock)) await removeTree(fs, path)
   }
   await fs.syncFolder(folder)
-  await fs.unlink(join(folder, removedName))
+  // What had the log's name may have been a folder.
+  await removeTree(fs, join(folder, removedName))
   await fs.syncFolder(folder)
 }
 

@@ -5,6 +5,8 @@ export interface FileSystem {
   /** The whole file. Rejects at once with EISDIR or ENXIO, see `isNoFile`, where something else is there. */
   read(path: string): Promise<Buffer>
   stat(path: string): Promise<FileStat>
+  /** Whether the name itself is a link, wherever it leads. Absent where there are no links. */
+  isLink?(path: string): Promise<boolean>
   /** Names in a folder, in no order. */
   readdir(path: string): Promise<string[]>
   /** Makes one folder, for its owner only. */
