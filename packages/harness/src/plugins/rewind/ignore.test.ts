@@ -27,6 +27,24 @@ test('what is below an ignored folder cannot be taken in again', () => {
   assert.ok(!ignoreOf({ '': 'd/*\n!d/f\n' }).covers('d/f'))
 })
 
+test('a pattern takes no longer than it and the path are long, whatever it is', () => {
+  const long = 'a'.repeat(250)
+  const deep = 'a/'.repeat(100)
+  for (const [pattern, path] of [
+    ['*a'.repeat(60) + 'b', long],
+    ['a**'.repeat(60) + 'b', long],
+    ['[a]*'.repeat(60) + 'b', long],
+    ['**/a/'.repeat(40) + 'b', `${deep}c`],
+  ] as const)
+    assert.ok(!ignoreOf({ '': pattern }).matches(path, false))
+  assert.ok(ignoreOf({ '': '*a'.repeat(60) + 'b' }).matches(`${long}b`, false))
+})
+
+test('a class that there is not matches nothing', () => {
+  for (const name of ['nothing', 'toString', 'constructor'])
+    assert.ok(!ignoreOf({ '': `[[:${name}:]]` }).matches('a', false))
+})
+
 const atoms =
   'a b ab * ? ** / / [ab] [!a] \\a \\* a* .x [a-c] [[:alpha:]] [ ] \\ []a] [^b] *** a/**/b - ! #'.split(' ')
 const pattern = fc

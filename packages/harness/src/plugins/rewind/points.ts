@@ -1,5 +1,6 @@
 import './events.ts'
-import type { ContentBlock, SessionEvent } from '@dsh/protocol'
+import { textOf } from '@dsh/protocol'
+import type { SessionEvent } from '@dsh/protocol'
 import type { FoldDefinition, Session } from '../../core/session/index.ts'
 import type { RestorePoint, RewindRow } from './service.ts'
 
@@ -138,7 +139,7 @@ export function rowsOf(session: Session): readonly RewindRow[] {
       seq,
       kind: 'user',
       turn,
-      text: textOf(session.at(seq)),
+      text: textOfEvent(session.at(seq)),
       ...totalOf(points.filter(each => each.kind === 'step' && each.turn === turn)),
       ...(point === undefined ? {} : { point: withWorkspace(point, session) }),
     }
@@ -152,7 +153,7 @@ export function rowsOf(session: Session): readonly RewindRow[] {
         seq,
         kind: point.kind === 'step' ? 'tool' : 'rewind',
         turn,
-        text: textOf(event),
+        text: textOfEvent(event),
         ...(event?.type === 'tool/call' ? { arguments: event.data.arguments } : {}),
         files,
         insertions,
@@ -175,13 +176,9 @@ function totalOf(steps: readonly Point[]): Pick<Point, 'files' | 'insertions' | 
   }
 }
 
-function textOf(event: SessionEvent | undefined): string {
+function textOfEvent(event: SessionEvent | undefined): string {
   if (event?.type === 'tool/call') return event.data.name
-  return event?.type === 'user/message' ? plainText(event.data.content) : ''
-}
-
-function plainText(content: readonly ContentBlock[]): string {
-  return content.map(block => (block.type === 'text' ? block.text : '')).join('')
+  return event?.type === 'user/message' ? textOf(event.data.content) : ''
 }
 
 function entriesOf(session: Session): readonly Entry[] {
