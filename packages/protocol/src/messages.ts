@@ -69,6 +69,11 @@ export interface ContentBlockMap {
 
 export type ContentBlock = ContentBlockMap[keyof ContentBlockMap]
 
+/** The text blocks of a message, joined; what is no text is left out. */
+export function textOf(content: readonly ContentBlock[], separator = ''): string {
+  return content.flatMap(block => (block.type === 'text' ? [block.text] : [])).join(separator)
+}
+
 /** Private notes of the adapter that made a message, given back only to that same adapter. */
 export interface ReplayState {
   readonly response?: JsonValue

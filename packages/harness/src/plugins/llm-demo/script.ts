@@ -1,3 +1,4 @@
+import { textOf } from '@dsh/protocol'
 import type { Message, ToolCallBlock } from '@dsh/protocol'
 
 /** What the demo model says next, and the calls it makes with it. */
@@ -129,7 +130,7 @@ function callsSinceLastPrompt(messages: readonly Message[]): Done[] {
     if (block.type !== 'tool-result') continue
     const made = calls.get(block.toolCallId)
     if (made === undefined) continue
-    const result = block.content.map(part => (part.type === 'text' ? part.text : '')).join('')
+    const result = textOf(block.content)
     done.push({ name: made.name, arguments: argumentsOf(made), result, isError: block.isError === true })
   }
   return done

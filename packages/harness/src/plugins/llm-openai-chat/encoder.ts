@@ -1,3 +1,4 @@
+import { textOf } from '@dsh/protocol'
 import type { ImageBlock, Message } from '@dsh/protocol'
 import { encodeMessage } from './encode-message.ts'
 import type { MessageEncoding, PictureState, WirePart } from './encode-message.ts'
@@ -88,7 +89,7 @@ export class HistoryEncoder {
   #head(messages: readonly Message[], system: string | undefined): { json: string; count: number } {
     const texts = system === undefined || system === '' ? [] : [system]
     let count = 0
-    while (messages[count]?.role === 'system') texts.push(plainText(messages[count++]))
+    while (messages[count]?.role === 'system') texts.push(textOf(messages[count++]?.content ?? [], '\n'))
     if (texts.length === 0) return { json: '', count }
     const lone = (found: number): void =>
       this.#options.report(
@@ -171,8 +172,4 @@ function addSegment(segments: Uint8Array[], segment: Uint8Array): void {
 function withoutFirstComma(pieces: readonly Uint8Array[]): Uint8Array[] {
   const [first, ...rest] = pieces
   return first === undefined ? [] : [first.subarray(1), ...rest]
-}
-
-function plainText(message: Message | undefined): string {
-  return (message?.content ?? []).map(block => (block.type === 'text' ? block.text : '')).join('\n')
 }

@@ -1,3 +1,4 @@
+import { textOf } from '@dsh/protocol'
 import type { LlmCallConfig, SessionEvent, TokenUsage, TurnEndReason } from '@dsh/protocol'
 import { requestHeader } from '../../core/session/index.ts'
 import type { SessionView } from '../../core/session/index.ts'
@@ -92,7 +93,7 @@ class FactsReader {
   #step({ data: { turn, step, message } }: SessionEvent<'assistant/message'>): void {
     const calls = message.content.filter(block => block.type === 'tool-call')
     for (const { name } of calls) this.#calls.set(name, (this.#calls.get(name) ?? 0) + 1)
-    this.#answer = message.content.map(block => (block.type === 'text' ? block.text : '')).join('')
+    this.#answer = textOf(message.content)
     const named = calls.map(({ name, arguments: text }) => ({ name, arguments: text }))
     this.#steps.push({ turn, step, text: this.#answer, calls: named })
   }

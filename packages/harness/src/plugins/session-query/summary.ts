@@ -1,4 +1,5 @@
 import { stripVTControlCharacters } from 'node:util'
+import { textOf } from '@dsh/protocol'
 import type { SessionEvent, SessionEventType, UserMessage } from '@dsh/protocol'
 import type { FoldDefinition } from '../../core/session/index.ts'
 import { isFields } from '../../kernel/index.ts'
@@ -56,7 +57,7 @@ export function titleIn(event: SessionEvent): string | undefined {
 /** What stands for a title as long as nobody gave one: the first words of a person. */
 export function titleOfPrompt(event: SessionEvent): string | undefined {
   if (event.type !== 'user/message' || event.surfaceOp !== 'append' || !isHuman(event.data)) return undefined
-  const title = lineOf(wordsOf(event.data), titleBytes)
+  const title = lineOf(textOf(event.data.content, '\n'), titleBytes)
   return title === '' ? undefined : title
 }
 
@@ -64,9 +65,9 @@ function withPrompt(summary: SessionSummary, event: SessionEvent<'user/message'>
   if (!isHuman(event.data)) return summary
   const lastPromptAt = Math.max(event.time, summary.lastPromptAt ?? 0)
   if (summary.firstPrompt !== undefined) return { ...summary, lastPromptAt }
-  const firstPrompt = lineOf(wordsOf(event.data), promptBytes)
+  const firstPrompt = lineOf(textOf(event.data.content, '\n'), promptBytes)
   if (firstPrompt === '') return { ...summary, lastPromptAt }
-  const title = summary.title ?? lineOf(wordsOf(event.data), titleBytes)
+  const title = summary.title ?? lineOf(textOf(event.data.content, '\n'), titleBytes)
   return { ...summary, lastPromptAt, firstPrompt, title }
 }
 
@@ -83,10 +84,6 @@ function isFallback({ data }: SessionEvent): boolean {
 
 function isHuman({ source }: UserMessage): boolean {
   return source.kind === 'user'
-}
-
-function wordsOf({ content }: UserMessage): string {
-  return content.map(block => (block.type === 'text' ? block.text : '')).join('\n')
 }
 
 /** `text` on one line that no terminal acts on, cut where it is long. */

@@ -1,9 +1,10 @@
+import { textOf } from '@dsh/protocol'
 import './events.ts'
 import type { FoldDefinition, Session } from '../../core/session/index.ts'
 import { isCount, isFields, isText } from '../../kernel/index.ts'
 import type { ProjectionUnit } from '../session-projections/index.ts'
 import type { TitleSource } from './events.ts'
-import { hasText, textOf } from './text.ts'
+import { hasText } from './text.ts'
 
 /** The title of a session, and the event that gave it. */
 export interface TitleSnapshot {
@@ -54,7 +55,7 @@ export const promptSeqs: FoldDefinition<readonly number[], 'user/message'> = {
   init: () => [],
   apply(state, { data, seq, surfaceOp }) {
     if (data.source.kind !== 'user' || surfaceOp !== 'append') return state
-    return hasText(textOf(data.content)) ? [...state, seq] : state
+    return hasText(textOf(data.content, '\n')) ? [...state, seq] : state
   },
 }
 
@@ -65,5 +66,5 @@ export interface TitleMessage {
 
 export function messageAt(session: Session, seq: number): TitleMessage {
   const event = session.at(seq)
-  return { seq, text: event?.type === 'user/message' ? textOf(event.data.content) : '' }
+  return { seq, text: event?.type === 'user/message' ? textOf(event.data.content, '\n') : '' }
 }

@@ -1,4 +1,3 @@
-import type { ContentBlock } from '@dsh/protocol'
 import { cutText, utf8Length, wellFormed } from '../../core/tools/index.ts'
 
 export interface TitleLimits {
@@ -14,11 +13,6 @@ export function titleOf(text: string, { maxBytes, maxWords = Infinity }: TitleLi
   const words = whole.slice(0, maxWords).join('')
   const cut = utf8Length(words) <= maxBytes ? words : cutAtPart(words, maxBytes)
   return cut.replace(looseEnd, '')
-}
-
-/** What a person wrote in a message, without its pictures. */
-export function textOf(content: readonly ContentBlock[]): string {
-  return content.flatMap(block => (block.type === 'text' ? [block.text] : [])).join('\n')
 }
 
 /** Whether a title can be made of `text` at all. */
