@@ -307,6 +307,31 @@ test('a plugin that breaks at every place it has a hand in costs its own part al
     )
 })
 
+test('an inbox that does not follow from the log starts empty, with a word, and the session goes on', async t => {
+  const { ctx, mock } = await setup(t)
+  const id = SessionId('old')
+  const old = await ctx.agents.create({ sessionId: id, agentOptions: route })
+  const seq = old.agent.session.length
+  old.agent.session.append('agent/inbox/spliced', {
+    target: 'next-turn',
+    start: 0,
+    removedCount: 1,
+    inserted: [],
+  })
+  mock.push(reply.text('one'), reply.text('two'))
+  await turn(old.agent, 'go')
+  await old.dispose()
+  const { agent, notices } = await ctx.agents.resume({ resumeSessionId: id, agentOptions: route })
+  assert.deepEqual(notices, [
+    `what had waited to be read is not known any more: event ${seq} changes "next-turn" up to message 1, and 0 wait there`,
+  ])
+  await turn(agent, 'go on')
+  assert.deepEqual(
+    agent.session.messages.map(({ role }) => role),
+    ['user', 'assistant', 'user', 'assistant'],
+  )
+})
+
 test('an event that its plugin refuses is seen by no fold, with a word, and the session goes on', async t => {
   const { ctx, mock } = await setup(t)
   const id = SessionId('old')

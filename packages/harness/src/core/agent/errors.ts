@@ -7,8 +7,6 @@ export type AgentErrorCode =
   /** Input for an agent whose session is no longer kept. */
   | 'AGENT_DISPOSED'
   | 'DUPLICATE_MESSAGE'
-  /** A logged splice does not fit the lists it was made for. */
-  | 'INVALID_SPLICE'
   | 'NO_FACTORY'
   | 'DUPLICATE_FACTORY'
   | 'NO_INITIATOR'

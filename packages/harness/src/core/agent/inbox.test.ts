@@ -169,10 +169,41 @@ test('a fork starts empty and a resumed session has what was left', () => {
   assert.equal(forked.inbox.hasPending, false)
 })
 
-test('a logged splice that does not fit names its place', () => {
-  const { session } = setup()
-  session.append('agent/inbox/spliced', { target: 'next-turn', start: 1, removedCount: 1, inserted: [] })
-  assert.throws(() => setup(session), { code: 'INVALID_SPLICE', message: /seq 0/ })
+test('a list that the log does not fit is empty from there, with the first reason, and works on', () => {
+  const { session, inbox } = setup()
+  const [a, b] = [say('a'), say('b')]
+  inbox.append('next-step', say('c'))
+  session.append('agent/inbox/spliced', { target: 'next-turn', start: 1, inserted: [a] })
+  session.append('agent/inbox/spliced', { target: 'next-turn', start: 0, removedCount: 1, inserted: [] })
+  const resumed = setup(session)
+  assert.deepEqual(resumed.pending(), { 'next-step': ['c'], 'next-turn': [] })
+  assert.deepEqual(session.fold(inboxFold).misfit, {
+    seq: 1,
+    message: 'event 1 changes "next-turn" up to message 1, and 0 wait there',
+  })
+  resumed.inbox.append('next-turn', b)
+  assert.deepEqual(resumed.pending(), { 'next-step': ['c'], 'next-turn': ['b'] })
+  assert.deepEqual(resumed.inbox.claim('next-turn', 1).map(wordsOf), ['c', 'b'])
+})
+
+test('what a log has waiting twice, or lets be read while it waits, is not read again', () => {
+  const twice = setup()
+  const message = say('a')
+  twice.inbox.append('next-step', message)
+  twice.session.append('agent/inbox/spliced', { target: 'next-turn', start: 0, inserted: [message] })
+  assert.deepEqual(setup(twice.session).pending(), { 'next-step': ['a'], 'next-turn': [] })
+  assert.equal(
+    twice.session.fold(inboxFold).misfit?.message,
+    `event 1 adds message "${message.id}", which waits already`,
+  )
+  const unclaimed = setup()
+  unclaimed.inbox.append('next-turn', message)
+  unclaimed.session.append('user/message', message, { surfaceOp: 'append' })
+  assert.deepEqual(setup(unclaimed.session).pending(), { 'next-step': [], 'next-turn': [] })
+  assert.equal(
+    unclaimed.session.fold(inboxFold).misfit?.message,
+    `event 1 reads message "${message.id}", which still waits in "next-turn"`,
+  )
 })
 
 test('whatever is done, the logged events give the lists, also of any earlier moment', () => {

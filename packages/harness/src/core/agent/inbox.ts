@@ -8,26 +8,72 @@ export interface InboxLists {
   readonly 'next-step': readonly UserMessage[]
 }
 
+/** The first event of a log that does not fit what waits by then: something before it is missing, or was changed. */
+export interface InboxMisfit {
+  readonly seq: number
+  readonly message: string
+}
+
 interface InboxState extends InboxLists {
   /** Events before this seq belong to the session this one was forked from. */
   readonly from: number
+  readonly misfit?: InboxMisfit
 }
 
-/** The pending lists, from the log alone. A fork starts empty; a resumed session has what was left. */
-export const inboxFold: FoldDefinition<InboxState, 'agent/inbox/spliced'> = {
+type InboxEvent = 'agent/inbox/spliced' | 'user/message'
+
+/**
+ * The pending lists, from the log alone. A fork starts empty; a resumed session has what was left. Where the log does
+ * not fit a list, nobody can tell what waits in it, so it is empty from there: nothing that was read is read twice.
+ */
+export const inboxFold: FoldDefinition<InboxState, InboxEvent> = {
   name: 'inbox',
-  types: ['agent/inbox/spliced'],
+  types: ['agent/inbox/spliced', 'user/message'],
   init: (header: SessionHeader) => ({ from: header.seedLength ?? 0, 'next-turn': [], 'next-step': [] }),
-  apply(state: InboxState, event: SessionEvent<'agent/inbox/spliced'>) {
+  apply(state: InboxState, event: SessionEvent<InboxEvent>) {
     if (event.seq < state.from) return state
-    const { target, start, removedCount = 0, inserted } = event.data
-    const list = state[target] as readonly UserMessage[] | undefined
-    if (list === undefined || start > list.length || start + removedCount > list.length) {
-      const found = `${start}+${removedCount} of ${list?.length ?? 0}`
-      throw new AgentError('INVALID_SPLICE', `splice at seq ${event.seq} does not fit "${target}": ${found}`)
-    }
-    return { ...state, [target]: list.toSpliced(start, removedCount, ...inserted) }
+    return event.type === 'user/message' ? read(state, event) : spliced(state, event)
   },
+}
+
+function spliced(state: InboxState, { seq, data }: SessionEvent<'agent/inbox/spliced'>): InboxState {
+  const { target, start, removedCount = 0, inserted } = data
+  const list = state[target]
+  const end = start + removedCount
+  if (end > list.length)
+    return withoutList(state, target, {
+      seq,
+      message: `event ${seq} changes "${target}" up to message ${end}, and ${list.length} wait there`,
+    })
+  const next = list.toSpliced(start, removedCount, ...inserted)
+  const other = state[target === 'next-turn' ? 'next-step' : 'next-turn']
+  const twice = inserted.length === 0 ? undefined : firstTwice([...other, ...next])
+  if (twice === undefined) return { ...state, [target]: next }
+  return withoutList(state, target, {
+    seq,
+    message: `event ${seq} adds message "${twice}", which waits already`,
+  })
+}
+
+/** A message is taken before it is read, so one that still waits then was taken by an event that is missing. */
+function read(state: InboxState, { seq, data: { id } }: SessionEvent<'user/message'>): InboxState {
+  const target = targets.find(each => state[each].some(message => message.id === id))
+  if (target === undefined) return state
+  return withoutList(state, target, {
+    seq,
+    message: `event ${seq} reads message "${id}", which still waits in "${target}"`,
+  })
+}
+
+const targets: readonly InboxTarget[] = ['next-step', 'next-turn']
+
+function withoutList(state: InboxState, target: InboxTarget, misfit: InboxMisfit): InboxState {
+  return { ...state, [target]: [], misfit: state.misfit ?? misfit }
+}
+
+function firstTwice(messages: readonly UserMessage[]): MessageId | undefined {
+  const ids = new Set<MessageId>()
+  return messages.find(({ id }) => ids.size === ids.add(id).size)?.id
 }
 
 /** Told of each message after the splice that moved it is in the log. */
@@ -60,10 +106,7 @@ export class Inbox {
   constructor(session: Session, observer: InboxObserver) {
     this.#session = session
     this.#observer = observer
-    for (const { id } of [...this.nextStep, ...this.nextTurn]) {
-      if (this.#ids.has(id)) throw duplicate(id)
-      this.#ids.add(id)
-    }
+    for (const { id } of [...this.nextStep, ...this.nextTurn]) this.#ids.add(id)
   }
 
   get nextTurn(): readonly UserMessage[] {

@@ -1,6 +1,7 @@
 import type { SessionHeader, SessionId } from '@dsh/protocol'
 import { Service } from '../../kernel/index.ts'
 import type { ConfigSchema, Context, Emit } from '../../kernel/index.ts'
+import { inboxFold } from '../agent/index.ts'
 import type {
   Agent,
   AgentFactory,
@@ -106,7 +107,7 @@ export class AgentLoop extends Service implements AgentFactory {
       waiting.release()
     }
     const { session } = prepared
-    const notices = [...(prepared.notices ?? []), ...flagNotices(session)]
+    const notices = [...(prepared.notices ?? []), ...flagNotices(session), ...inboxNotices(session)]
     const release = (): void => prepared[Symbol.dispose]()
     return this.compose(
       { session, owner, options: agentOptions, source: 'resume', signal, notices, release },
@@ -144,6 +145,11 @@ function flagNotices({ flagged }: Session): string[] {
     const count = more.length === 0 ? `event ${first.seq} is` : `${more.length + 1} events "${type}" are`
     return [`${count} passed over: ${first.reason}`]
   })
+}
+
+function inboxNotices(session: Session): string[] {
+  const { misfit } = session.fold(inboxFold)
+  return misfit === undefined ? [] : [`what had waited to be read is not known any more: ${misfit.message}`]
 }
 
 function registerVariables(ctx: Context): void {

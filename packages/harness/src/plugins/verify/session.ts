@@ -1,4 +1,5 @@
 import type { SessionId } from '@dsh/protocol'
+import { inboxFold } from '../../core/agent/index.ts'
 import { lintLog } from '../../core/invariants/index.ts'
 import type {
   MediumProblem,
@@ -90,6 +91,7 @@ async function checkEvents(
   problems.push(
     ...problemsOfEvents(refused, stored),
     ...problemsOfOrder(session),
+    ...problemsOfInbox(session),
     ...problemsOfSurface(session),
   )
   const rebuilt = problemsOfRequests(session)
@@ -122,6 +124,11 @@ function problemsOfOrder(session: Session): readonly MediumProblem[] {
     message: `event ${seq} ("${type}"): ${message} (${check})`,
     seq,
   }))
+}
+
+function problemsOfInbox(session: Session): readonly MediumProblem[] {
+  const { misfit } = session.fold(inboxFold)
+  return misfit === undefined ? [] : [{ code: 'INBOX_BROKEN', ...misfit }]
 }
 
 /** What went wrong becomes a problem; what is not stored, and a mistake of ours, are none. */

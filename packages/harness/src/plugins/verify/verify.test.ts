@@ -115,6 +115,23 @@ test('an answer to a request that no header tells of is named', async t => {
   })
 })
 
+test('input that was taken and is not known to have come is named', async t => {
+  const claim: Draft = [
+    'agent/inbox/spliced',
+    { target: 'next-turn', start: 0, removedCount: 1, inserted: [] },
+  ]
+  const { sessions } = await setup(t, turnWith(1, 0, claim))
+  const { problems } = await verifySession(sessions, id)
+  assert.deepEqual(problems, [
+    {
+      code: 'INBOX_BROKEN',
+      message: 'event 1 changes "next-turn" up to message 1, and 0 wait there',
+      seq: 1,
+      frame: 1,
+    },
+  ])
+})
+
 test('an event that the store refuses ends what is checked, and is named once', async t => {
   const bad = { turn: 1, step: 'two' } as never
   const { sessions } = await setup(t, turnWith(8, 1, ['step/start', bad]))
