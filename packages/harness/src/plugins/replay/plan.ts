@@ -3,7 +3,8 @@ import type { SessionView } from '../../core/session/index.ts'
 import { parseJson } from '../../kernel/index.ts'
 import { ReplayError } from './errors.ts'
 import type { RecordedMessage } from './recording.ts'
-import type { ServedResult } from './served-tools.ts'
+import { resultOf } from './tool-result.ts'
+import type { ToolResult } from './tool-result.ts'
 
 /** What a person said in a session, and how the calls of its model ended, by turn. */
 export interface ReplayPlan {
@@ -29,7 +30,7 @@ export interface PlannedCall {
   readonly name: string
   readonly arguments: JsonValue
   /** Undefined where the call was cut off, so that nobody knows what it gives. */
-  readonly result: ServedResult | undefined
+  readonly result: ToolResult | undefined
 }
 
 /** The calls of a model that nothing came of. */
@@ -61,7 +62,7 @@ interface OpenTurn extends PlannedTurn {
   readonly begin: number
   firstSeq: number
   readonly inputs: { readonly step: number; readonly message: RecordedMessage }[]
-  readonly calls: (PlannedCall & { result: ServedResult | undefined })[]
+  readonly calls: (PlannedCall & { result: ToolResult | undefined })[]
 }
 
 class PlanReader {
@@ -115,17 +116,11 @@ class PlanReader {
   }
 
   #answer({ data }: SessionEvent<'tool/result'>): void {
-    const [{ toolCallId, content, isError = false }] = data.message.content
+    const [{ toolCallId }] = data.message.content
     const call = this.#waiting.get(toolCallId)
     this.#waiting.delete(toolCallId)
-    const { error, meta } = data
-    if (call === undefined || (error !== undefined && cutOff.has(error.code))) return
-    call.result = {
-      content,
-      isError,
-      ...(error === undefined ? {} : { error }),
-      ...(meta === undefined ? {} : { meta }),
-    }
+    if (call === undefined || (data.error !== undefined && cutOff.has(data.error.code))) return
+    call.result = resultOf(data)
   }
 }
 

@@ -36,6 +36,7 @@ export function writeRecording({ requests }: Recording): string {
   let last: RecordedRequest['request'] | undefined
   for (const { request, ...rest } of requests) {
     const { header, messages } = request
+    // Byte for byte, keys in their order: a provider's cache goes by that.
     const isSame = JSON.stringify(header) === JSON.stringify(last?.header)
     const keep = sharedLength(last?.messages ?? [], messages)
     const line: RequestLine = {

@@ -1,14 +1,7 @@
-import type {
-  AssistantMessage,
-  ContentBlock,
-  JsonValue,
-  StreamChunk,
-  ToolErrorInfo,
-  ToolResultMessage,
-  UserMessage,
-} from '@dsh/protocol'
+import type { AssistantMessage, StreamChunk, ToolResultMessage, UserMessage } from '@dsh/protocol'
 import type { ApprovalPolicy, PermissionMode } from '../approval/events.ts'
 import type { CanonicalRequest } from './portable.ts'
+import type { ToolResult } from './tool-result.ts'
 
 /** What a session said and heard, for running it again anywhere. */
 export interface Recording {
@@ -53,13 +46,9 @@ export interface RecordedPermission {
   readonly policy?: ApprovalPolicy
 }
 
-export interface RecordedResult {
+export interface RecordedResult extends ToolResult {
   readonly callId: string
   readonly name: string
   /** The raw text of the model. */
   readonly arguments: string
-  readonly content: readonly ContentBlock[]
-  readonly isError: boolean
-  readonly error?: ToolErrorInfo
-  readonly meta?: JsonValue
 }

@@ -1,4 +1,4 @@
-import type { ContentBlock, JsonValue, ToolErrorInfo, ToolSchema } from '@dsh/protocol'
+import type { ContentBlock, JsonValue, ToolSchema } from '@dsh/protocol'
 import type { Context, Disposer } from '../../kernel/index.ts'
 import type {
   ToolDefinition,
@@ -6,13 +6,10 @@ import type {
   ToolExecutionFailure,
   ToolExecutionResult,
 } from '../../core/tools/index.ts'
+import type { ToolResult } from './tool-result.ts'
 
 /** What a call is answered with in place of what its tool would do. */
-export interface ServedResult {
-  readonly content: readonly ContentBlock[]
-  readonly isError: boolean
-  readonly error?: ToolErrorInfo
-  readonly meta?: JsonValue
+export interface ServedResult extends ToolResult {
   /** The turn is over with it. */
   readonly concludes?: boolean
 }

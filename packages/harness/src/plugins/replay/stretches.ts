@@ -5,6 +5,7 @@ import type { LoggedRequest } from '../time-travel/index.ts'
 import type {} from '../approval/events.ts'
 import type { RecordedMessage, RecordedPermission, RecordedReplacement, RecordedResult } from './recording.ts'
 import { replacementOf } from './replaced.ts'
+import { resultOf } from './tool-result.ts'
 
 /** What happened between a request and the next one. */
 export interface Stretch {
@@ -103,16 +104,7 @@ function toResult(
   { data }: SessionEvent<'tool/result'>,
   calls: ReadonlyMap<string, CallText>,
 ): RecordedResult {
-  const [{ toolCallId: callId, content, isError = false }] = data.message.content
-  const { error, meta } = data
+  const [{ toolCallId: callId }] = data.message.content
   const { name, arguments: args } = calls.get(callId) ?? { name: '', arguments: '' }
-  return {
-    callId,
-    name,
-    arguments: args,
-    content,
-    isError,
-    ...(error === undefined ? {} : { error }),
-    ...(meta === undefined ? {} : { meta }),
-  }
+  return { callId, name, arguments: args, ...resultOf(data) }
 }
