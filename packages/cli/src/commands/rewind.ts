@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises'
 import type { Rewind, RewindOptions, RewindScope, RewindTarget } from '@dsh/harness/plugins/rewind'
 import type { Session, SessionPersistence } from '@dsh/harness/session'
 import type { SessionId } from '@dsh/protocol'
-import { CliError, exitCode, usageError } from '../errors.ts'
+import { CliError, exitCode, quoted, usageError } from '../errors.ts'
 import { isConfirmed } from '../person.ts'
 import { workFolder } from '../run/folder.ts'
 import { newSessionId } from '../run/session-id.ts'
@@ -19,7 +19,8 @@ export const rewind: CommandBody = (args, io) =>
     const session = await ctx.sessionPersistence.view(id)
     if (at === undefined) return list(session, service, { args, io })
     const target = at === 'undo' ? at : seqOf(at, session, `${io.command} rewind ${id}`)
-    await assertRewindable(session, ctx.sessionPersistence, io)
+    await assertFree(session, ctx.sessionPersistence, io)
+    if (args.values['conversation'] !== true) await assertFolder(session, io)
     return await go(session, service, { args, io, target })
   })
 
@@ -60,14 +61,15 @@ function list(
 }
 
 /** What would only come out when half is done. */
-async function assertRewindable(session: Session, store: SessionPersistence, io: Io): Promise<void> {
-  const { id, header } = session
+async function assertFree({ id }: Session, store: SessionPersistence, io: Io): Promise<void> {
   const { holder } = await store.inspect(id)
   if (holder !== undefined)
     throw new CliError('SESSION_HELD', `session ${id} is open in process ${holder.pid}`, {
       fix: `${io.command} session show ${id}`,
     })
-  const { cwd } = header
+}
+
+async function assertFolder({ id, header: { cwd } }: Session, io: Io): Promise<void> {
   const isThere =
     cwd !== undefined &&
     (await stat(cwd).then(
@@ -78,7 +80,7 @@ async function assertRewindable(session: Session, store: SessionPersistence, io:
     throw usageError(
       'SESSION_FOLDER_GONE',
       `the folder "${cwd ?? ''}" of session ${id} is not there`,
-      `mkdir -p ${cwd ?? ''}`,
+      cwd === undefined ? `${io.command} session show ${id}` : `mkdir -p ${quoted(cwd)}`,
     )
 }
 
@@ -108,7 +110,9 @@ async function go(session: Session, service: Rewind, { args, io, target }: Order
       fix: `${io.command} rewind ${session.id} ${target === 'undo' ? '--undo' : target} --yes`,
     })
   const options: RewindOptions = { scope, overwrite, childId: newSessionId() }
-  const result = await service.apply(session, target, options)
+  const result = await service.apply(session, target, options).catch((error: unknown) => {
+    throw withFix(error, session.id, target, io)
+  })
   if (isJson) io.out.line(JSON.stringify({ type: 'result', ...result }))
   else io.out.write(resultLines(result, session.id, io.command))
   return exitCode.ok
@@ -132,8 +136,9 @@ function withFix(error: unknown, id: SessionId, target: RewindTarget, io: Io): u
   const fixes: Readonly<Record<string, string>> = {
     REWIND_NOTHING_TO_UNDO: `${io.command} rewind ${id}`,
     REWIND_NO_POINT: `${io.command} rewind ${id} ${target} --conversation`,
+    ...(target === 'undo' ? { SESSION_NOT_FOUND: `${io.command} rewind ${id} --undo --files` } : {}),
   }
-  const fix = fixes[code ?? '']
+  const fix = code !== undefined && Object.hasOwn(fixes, code) ? fixes[code] : undefined
   return fix === undefined || code === undefined
     ? error
     : new CliError(code, message, { cause: error, exitCode: exitCode.usage, fix })

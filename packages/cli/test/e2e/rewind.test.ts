@@ -151,3 +151,36 @@ test('a session that is removed for good takes its restore points along, packed 
   const { code, stderr } = await dsh(['session', 'rm', id, '--yes'])
   assert.deepEqual([code, git('for-each-ref')], [0, ''], stderr)
 })
+
+test('where the session of before was removed, an undo still brings the files again', async t => {
+  const place = bench(t)
+  const { dsh, work } = place
+  const { id } = await twoTurns(place)
+  const second = /#(\d+) +user +"take/.exec((await dsh(['rewind'])).stdout)?.[1] ?? ''
+  const { stdout } = await dsh(['rewind', id, second, '--yes'])
+  const child = /^session (\w+)$/m.exec(stdout)?.[1] ?? ''
+  await dsh(['session', 'rm', id, '--yes'])
+  const refused = await dsh(['rewind', child, '--undo', '--yes'])
+  assert.match(
+    refused.stderr,
+    new RegExp(`^error SESSION_NOT_FOUND: .*"${id}".*\n {2}.* rewind ${child} --undo --files\n$`, 'm'),
+  )
+  assert.ok(existsSync(join(work, 'a')))
+  const undone = await dsh(['rewind', child, '--undo', '--files', '--yes'])
+  assert.deepEqual([undone.code, existsSync(join(work, 'a'))], [0, false], undone.stderr)
+  const nothing = await dsh(['rewind', child, '--undo', '--conversation', '--yes'])
+  assert.match(nothing.stderr, /^error REWIND_NOTHING_TO_UNDO: .* took back the files alone$/m)
+})
+
+test('a conversation is taken back where no files can be: without git, and without the folder', async t => {
+  const place = bench(t)
+  const { dsh, work, root } = place
+  const { id } = await twoTurns(place)
+  const second = /#(\d+) +user +"take/.exec((await dsh(['rewind'])).stdout)?.[1] ?? ''
+  const conversation = ['rewind', id, second, '--conversation', '--yes']
+  const off = await dsh(conversation, { env: { PATH: root } })
+  assert.deepEqual([off.code, /^session \w+$/m.test(off.stdout)], [0, true], off.stderr)
+  renameSync(work, join(root, 'moved'))
+  const gone = await dsh(conversation, { cwd: root })
+  assert.deepEqual([gone.code, /^session \w+$/m.test(gone.stdout)], [0, true], gone.stderr)
+})

@@ -29,15 +29,7 @@ export interface Goal {
 export function goalOf(session: Session, target: RewindTarget, { scope = 'both' }: RewindOptions): Goal {
   const last = lastPoint(session)?.commit
   const known = last === undefined ? {} : { last }
-  if (target === 'undo') {
-    const event = session.last('rewind/applied')
-    if (event === undefined)
-      throw new RewindError('REWIND_NOTHING_TO_UNDO', `session "${session.id}" was never rewound`)
-    const { data, seq } = event
-    const to = data.scope === 'files' ? { session: session.id, seq: session.length - 1 } : data.from
-    const files = data.scope === 'conversation' || data.backup === undefined ? {} : { commit: data.backup }
-    return { scope: data.scope, to, ...files, ...known, since: pointsAfter(session, seq), undo: true }
-  }
+  if (target === 'undo') return { ...undoOf(session, scope), ...known }
   const cut = cutBefore(session, target)
   const to = { session: session.id, seq: cut.boundary }
   if (scope === 'conversation') return { scope, to, cut, ...known, since: [] }
@@ -48,6 +40,22 @@ export function goalOf(session: Session, target: RewindTarget, { scope = 'both' 
       `no restore point of session "${session.id}" is as old as event ${target}`,
     )
   return { scope, to, cut, commit: point.commit, ...known, since: pointsAfter(session, point.seq) }
+}
+
+function undoOf(session: Session, wanted: RewindScope): Goal {
+  const event = session.last('rewind/applied')
+  if (event === undefined)
+    throw new RewindError('REWIND_NOTHING_TO_UNDO', `session "${session.id}" was never rewound`)
+  const { data, seq } = event
+  const scope = wanted === 'both' ? data.scope : wanted
+  if (data.scope !== 'both' && data.scope !== scope)
+    throw new RewindError(
+      'REWIND_NOTHING_TO_UNDO',
+      `the last rewind of session "${session.id}" took back the ${data.scope} alone`,
+    )
+  const to = scope === 'files' ? { session: session.id, seq: session.length - 1 } : data.from
+  const files = scope === 'conversation' || data.backup === undefined ? {} : { commit: data.backup }
+  return { scope, to, ...files, since: pointsAfter(session, seq), undo: true }
 }
 
 function pointsAfter(session: Session, seq: number): readonly RestorePoint[] {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { messageOf } from '../../kernel/index.ts'
+import { isFields, messageOf, parseJson } from '../../kernel/index.ts'
 import { batches } from './batches.ts'
 import { RewindError } from './errors.ts'
 import { Git } from './git.ts'
@@ -148,7 +148,9 @@ export class Repository {
       this.#ofPoint(commit, ['ls-tree', '-r', '-z', '-l', commit, below]),
       this.#ofPoint(commit, ['cat-file', 'blob', `${commit}:facts.json`]),
     ])
-    const read = JSON.parse(facts.toString('utf8')) as TreeFacts
+    const read = parseJson(facts.toString('utf8'))
+    if (!isFacts(read))
+      throw new RewindError('REWIND_POINT_GONE', `restore point ${commit.slice(0, 12)} cannot be read`)
     return { files: filesIn(listing.toString('latin1'), read), facts: read }
   }
 
@@ -227,6 +229,11 @@ export class Repository {
       throw new RewindError('REWIND_POINT_GONE', message, { cause })
     }
   }
+}
+
+function isFacts(read: unknown): read is TreeFacts {
+  if (!isFields(read) || !isFields(read['odd']) || typeof read['exclude'] !== 'string') return false
+  return ['modes', 'empty', 'tooLarge', 'unreadable', 'special'].every(key => Array.isArray(read[key]))
 }
 
 function filesIn(listing: string, { modes: [plain, executable], odd }: TreeFacts): Map<RawPath, TreeFile> {

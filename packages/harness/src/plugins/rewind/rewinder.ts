@@ -185,7 +185,9 @@ export class Rewinder {
       written = out.done
       kept.push(...out.kept)
       const message = `${session} after a rewind of ${journal.from.session}`
-      commit = (await workspace.take({ ref: refOf(session), parent: backup, message })).commit
+      const taken = workspace.take({ ref: refOf(session), parent: backup, message })
+      // Where files are left alone, a state that cannot be kept is no reason to fail.
+      commit = (await (plan === undefined ? taken.catch(() => undefined) : taken))?.commit
     }
     const files = written.map(({ path, action }) => ({ path: shownPath(path), action }))
     const shownKept = kept.map(({ path, reason }) => ({ path: shownPath(path), reason }))

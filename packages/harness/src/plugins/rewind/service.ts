@@ -66,7 +66,7 @@ export interface PreviewFile {
 }
 
 export interface RewindOptions {
-  /** Default `both`; of an undo always that of the rewind. */
+  /** Default `both`; of an undo what the rewind took back. */
   readonly scope?: RewindScope
   /** Of the new session; a fresh one where absent. */
   readonly childId?: SessionId
