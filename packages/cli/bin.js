@@ -3,7 +3,7 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import * as module from 'node:module'
 import { constants, homedir } from 'node:os'
-import { resolve } from 'node:path'
+import { dirname, resolve } from 'node:path'
 
 const [major, minor] = process.versions.node.split('.').map(Number)
 if (module.registerHooks && (major > 22 || minor >= 19)) await run()
@@ -47,12 +47,23 @@ function muteExperimentalWarnings() {
 /** A home that cannot be written costs the cache, nothing else. */
 function enableCompileCache() {
   try {
-    // Absolute, or it throws: below a folder that is gone a recursive mkdir never returns.
     const cache = resolve(process.env.DSH_HOME || `${homedir()}/.dsh`, 'cache')
-    mkdirSync(cache, { recursive: true, mode: 0o700 })
+    makeFolders(cache)
     module.enableCompileCache(cache)
   } catch {
     // Without a cache.
+  }
+}
+
+/** The recursive mkdir of Node never returns below /proc, or where the current folder is gone. */
+function makeFolders(path) {
+  const make = () => existsSync(path) || mkdirSync(path, { mode: 0o700 })
+  try {
+    make()
+  } catch (error) {
+    if (error.code !== 'ENOENT' || dirname(path) === path) throw error
+    makeFolders(dirname(path))
+    make()
   }
 }
 

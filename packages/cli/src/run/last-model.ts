@@ -1,6 +1,6 @@
-import { mkdir, readFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { replaceFile } from '@dsh/harness/kernel'
+import { makeFolders, replaceFile } from '@dsh/harness/kernel'
 import type { ModelRoute } from './model.ts'
 
 const fileName = 'default-model.json'
@@ -18,6 +18,6 @@ export async function readLastModel(home: string): Promise<ModelRoute | undefine
 
 /** Keeps the choice for later runs: whole or not at all. */
 export async function writeLastModel(home: string, { provider, model }: ModelRoute): Promise<void> {
-  await mkdir(home, { recursive: true, mode: 0o700 })
+  makeFolders(home)
   await replaceFile(join(home, fileName), `${JSON.stringify({ provider, model })}\n`, { mode: 0o600 })
 }

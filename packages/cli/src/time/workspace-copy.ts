@@ -1,5 +1,6 @@
-import { mkdir, symlink, writeFile } from 'node:fs/promises'
+import { symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { makeFolders } from '@dsh/harness/kernel'
 import type { PointFile, RestorePoint, Rewind } from '@dsh/harness/plugins/rewind'
 
 const atOnce = 4
@@ -7,7 +8,7 @@ const atOnce = 4
 /** Writes the files of a restore point into a folder that is made for them. Gives how many there are. */
 export async function copyWorkspace(rewind: Rewind, point: RestorePoint, folder: string): Promise<number> {
   const files = await rewind.filesAt(point)
-  await mkdir(folder, { recursive: true, mode: 0o700 })
+  makeFolders(folder)
   const waiting = [...files]
   const work = async (): Promise<void> => {
     for (let file = waiting.pop(); file !== undefined; file = waiting.pop())
@@ -24,7 +25,7 @@ async function copy(
 ): Promise<void> {
   const bytes = (await rewind.read(point, file.path)) ?? new Uint8Array()
   const path = join(folder, file.path)
-  await mkdir(dirname(path), { recursive: true })
+  makeFolders(dirname(path), 0o777)
   if (file.kind === 'link') await symlink(Buffer.from(bytes), path)
   else await writeFile(path, bytes, { mode: file.mode, flag: 'wx' })
 }

@@ -301,3 +301,27 @@ function raiseVersion(log: string): void {
   const frame = zstdCompressSync(line, { params: { [constants.ZSTD_c_checksumFlag]: 1 } })
   writeFileSync(log, Buffer.concat([frame, bytes.subarray(end)]))
 }
+
+test(
+  'a home that nobody can make ends a run at once, and hides nothing from what only reads',
+  {
+    skip: !existsSync('/proc/1'),
+    timeout: 30_000,
+  },
+  async t => {
+    const { dsh } = bench(t)
+    const options = { env: { DSH_HOME: '/proc/1/home' } }
+    const [ran, listed, models] = await Promise.all([
+      dsh(['run', say], options),
+      dsh(['session', 'ls'], options),
+      dsh(['models'], options),
+    ])
+    assert.equal(ran.code, 1)
+    assert.match(
+      ran.stderr,
+      /^error STORE_FAILED: .*: its file or folder is gone: \/proc\/1\/home\/sessions\/.*\n {2}export DSH_HOME=…/m,
+    )
+    assert.deepEqual([listed.code, models.code], [0, 0])
+    assert.match(listed.stderr, /^no sessions in \/proc\/1\/home yet\nthe index cannot be used: ENOENT: /)
+  },
+)

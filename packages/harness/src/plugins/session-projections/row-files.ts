@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
-import { mkdir, open, readdir, rm, stat } from 'node:fs/promises'
+import { open, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { SessionId } from '@dsh/protocol'
-import { replaceFile } from '../../kernel/index.ts'
+import { makeFolders, replaceFile } from '../../kernel/index.ts'
 
 export interface RowFileLimits {
   /** What is longer is neither written nor read. */
@@ -39,7 +39,7 @@ export class RowFiles {
   async write(id: SessionId, text: string): Promise<void> {
     const path = this.#pathOf(id)
     if (Buffer.byteLength(text) > this.#limits.maxBytes) return this.forget(id)
-    await mkdir(this.#folder, { recursive: true, mode: 0o700 })
+    makeFolders(this.#folder)
     await replaceFile(path, text, { mode: 0o600, isCache: true })
     if (isSweeper(path)) await this.sweep()
   }

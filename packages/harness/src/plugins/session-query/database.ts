@@ -1,8 +1,8 @@
-import { chmod, mkdir, open, rename, rm, stat } from 'node:fs/promises'
+import { chmod, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import type { DatabaseSync } from 'node:sqlite'
-import { messageOf } from '../../kernel/index.ts'
+import { makeFolders, messageOf } from '../../kernel/index.ts'
 import { loadSqlite, sqliteCode, sqliteCodes } from '../persistence/index.ts'
 import { SessionQueryError } from './errors.ts'
 import {
@@ -104,7 +104,7 @@ export async function beginWriting(db: DatabaseSync, patienceMs: number): Promis
 /** Gives why there can be no file. */
 async function makeRoom(path: string, maxFileBytes: number): Promise<string | undefined> {
   try {
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+    makeFolders(dirname(path))
     const kind = await kindOf(path, maxFileBytes)
     if (kind === 'foreign') await rename(path, `${path}.damaged`)
     if (kind === 'foreign' || kind === 'too big') await discardIndex(path)

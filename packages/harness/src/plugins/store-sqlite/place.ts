@@ -6,7 +6,6 @@ import {
   fsyncSync,
   linkSync,
   lstatSync,
-  mkdirSync,
   openSync,
   readSync,
   renameSync,
@@ -15,6 +14,7 @@ import {
 } from 'node:fs'
 import type { Stats } from 'node:fs'
 import { dirname } from 'node:path'
+import { makeFolders } from '../../kernel/index.ts'
 import { PersistenceError } from '../persistence/index.ts'
 import { canSyncFolders, currentUser } from './local.ts'
 import { checkVersion } from './schema.ts'
@@ -81,7 +81,7 @@ function publish(draft: string, path: string): void {
 }
 
 function makeFolder(folder: string): void {
-  const first = mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const first = makeFolders(folder)
   if (first === undefined) return
   for (let made = folder; made !== dirname(first); made = dirname(made)) syncFolder(dirname(made))
 }

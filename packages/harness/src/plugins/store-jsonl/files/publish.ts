@@ -57,13 +57,19 @@ export async function makeFolder(fs: FileSystem, folder: string): Promise<void> 
 
 async function makeMissing(fs: FileSystem, folder: string): Promise<void> {
   try {
-    await fs.mkdir(folder)
+    return await makeOne(fs, folder)
   } catch (error) {
-    if (errnoOf(error) === 'EEXIST') return
     if (errnoOf(error) !== 'ENOENT' || dirname(folder) === folder) throw error
-    await makeMissing(fs, dirname(folder))
-    await makeMissing(fs, folder)
   }
+  await makeMissing(fs, dirname(folder))
+  // What is missing now is no folder that could be made, as below /proc.
+  await makeOne(fs, folder)
+}
+
+async function makeOne(fs: FileSystem, folder: string): Promise<void> {
+  await fs.mkdir(folder).catch((error: unknown) => {
+    if (errnoOf(error) !== 'EEXIST') throw error
+  })
 }
 
 /** A folder that must not even be read is none that was made here. */
