@@ -163,21 +163,46 @@ test('a consumer that leaves closes the connection', async t => {
   await provider.requests[0]?.closed
 })
 
+/** A clock that only the test moves. */
+function stoppedClock(t: TestContext): (ms: number) => void {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  return ms => t.mock.timers.tick(ms)
+}
+
+/** Lets time pass after each chunk that `isThere` picks, once the next one is waited for. */
+async function* passing(
+  stream: AsyncIterable<StreamChunk>,
+  { isThere, pass }: { isThere: (chunk: StreamChunk) => boolean; pass: () => void },
+): AsyncIterable<StreamChunk> {
+  for await (const chunk of stream) {
+    if (isThere(chunk)) setImmediate(pass)
+    yield chunk
+  }
+}
+
 test('silence before the head is a TIMEOUT that names the limit', async t => {
-  const { ask } = await setup(t, [reply.nothing('hold')], { idleTimeoutMs: 30 })
-  const { finish } = await collectAnswer(ask())
-  assert.deepEqual(finish, {
+  const pass = stoppedClock(t)
+  const { provider, ask } = await setup(t, [reply.nothing('hold')], { idleTimeoutMs: 30_000 })
+  const collecting = collectAnswer(ask())
+  await provider.received(1)
+  pass(30_000)
+  assert.deepEqual((await collecting).finish, {
     kind: 'error',
-    failure: { code: 'TIMEOUT', message: 'the provider sent nothing for 0.03 s, the idle limit' },
+    failure: { code: 'TIMEOUT', message: 'the provider sent nothing for 30 s, the idle limit' },
   })
 })
 
 test('silence in the middle of thinking is a TIMEOUT, and what came before is shown', async t => {
+  const pass = stoppedClock(t)
   const events = Array.from({ length: 20 }, (_, at) => delta({ reasoning_content: `${at} ` }))
   const { provider, ask } = await setup(t, [reply.sse(events, { done: false }).hold(), reply.text('again')], {
-    idleTimeoutMs: 40,
+    idleTimeoutMs: 40_000,
   })
-  const answer = await collectAnswer(ask())
+  const stream = passing(ask(), {
+    isThere: chunk => chunk.type === 'reasoning-delta' && chunk.text.endsWith('19 '),
+    pass: () => pass(40_000),
+  })
+  const answer = await collectAnswer(stream)
   assert.ok(answer.finish.kind === 'error')
   assert.equal(answer.finish.failure.code, 'TIMEOUT')
   assert.match(answer.reasoning, /^0 1 2 .*19 $/)
@@ -186,82 +211,116 @@ test('silence in the middle of thinking is a TIMEOUT, and what came before is sh
   assert.equal(provider.requests[1]?.headers['authorization'], 'Bearer sk-mock')
 })
 
-test('silence is broken by every byte: a slow drip is no silence', async t => {
-  const { ask } = await setup(t, [reply.text('drop by drop').pace(8)], { idleTimeoutMs: 40 })
-  assert.equal((await collectAnswer(ask())).text, 'drop by drop')
-})
-
-const waiting = [
-  ...Array.from({ length: 8 }, () => ': keep-alive\n\n'),
-  delta({ content: 'at last' }),
-  delta({}, 'stop'),
-]
-
-test('silence is broken by comments', async t => {
-  const { ask } = await setup(t, [reply.sse(waiting).pace(20)], { idleTimeoutMs: 150 })
-  assert.equal((await collectAnswer(ask())).text, 'at last')
-})
-
-test('silence is not broken by comments where the config says so', async t => {
-  const config = { idleTimeoutMs: 40, quirks: { commentsResetIdle: false } }
-  const { ask } = await setup(t, [reply.sse(waiting).pace(8)], config)
-  const { finish } = await collectAnswer(ask())
-  assert.equal(finish.kind === 'error' && finish.failure.code, 'TIMEOUT')
-})
-
-test('silence of the consumer is not silence of the host', async t => {
-  const events = [delta({ content: 'a' }), delta({ reasoning_content: 'b' }), delta({}, 'stop')]
-  const { ask } = await setup(t, [reply.sse(events).pace(2)], { idleTimeoutMs: 30 })
-  let texts = ''
-  for await (const chunk of ask()) {
-    if (chunk.type !== 'text-delta') continue
-    texts += chunk.text
-    await new Promise(resolve => setTimeout(resolve, 60))
+test('silence is broken by whatever comes: a slow drip is no silence', async t => {
+  const pass = stoppedClock(t)
+  const drops = 'drop by drop'.split('')
+  const gates = drops.map(() => Promise.withResolvers<void>())
+  const events = [...drops.map(content => delta({ content })), delta({}, 'stop')]
+  const drip = gates.reduce((answer, { promise }, at) => answer.gate(promise, at), reply.sse(events))
+  const { provider, ask } = await setup(t, [drip], { idleTimeoutMs: 40_000 })
+  let fallen = 0
+  const drop = (): void => {
+    pass(30_000)
+    gates[fallen++]?.resolve()
   }
-  assert.equal(texts, 'a')
+  const stream = passing(ask(), {
+    isThere: ({ type }) => type === 'text-delta' && fallen < drops.length,
+    pass: drop,
+  })
+  const collecting = collectAnswer(stream)
+  await provider.received(1)
+  drop()
+  assert.equal((await collecting).text, 'drop by drop')
+  assert.equal(fallen, drops.length)
 })
 
-test('silence for as long as the setting allows is no failure, however long the answer takes', async t => {
-  t.mock.timers.enable({ apis: ['setTimeout'] })
-  let now = 0
-  const pass = async (ms: number): Promise<void> => {
-    t.mock.timers.tick(ms)
-    now += ms
-    await Promise.resolve()
-  }
-  const bytes = (text: string): Uint8Array => Buffer.from(`data: ${text}\n\n`)
-  let part = 0
+/** A host that takes so long for each piece of its answer, by a clock that nobody else moves. */
+function slowHost(
+  t: TestContext,
+  pieces: readonly (readonly [ms: number, bytes: string])[],
+  config: ProviderConfig,
+): AsyncIterable<StreamChunk> {
+  const pass = stoppedClock(t)
+  const rest = pieces.values()
   const adapter = new OpenAIChatAdapter({
     env: { DEEPSEEK_API_KEY: 'sk-x' },
-    providers: { deepseek: { idleTimeoutMs: 900_000 } },
+    providers: { deepseek: config },
     transport: () =>
       Promise.resolve({
         status: 200,
         header: () => undefined,
         read: async () => {
-          await pass(800_000)
-          part++
-          if (part > 120) return undefined
-          return bytes(JSON.stringify(part < 120 ? delta({ reasoning_content: '.' }) : delta({}, 'stop')))
+          const { value } = rest.next()
+          if (value === undefined) return undefined
+          pass(value[0])
+          await Promise.resolve()
+          return Buffer.from(value[1])
         },
         discard: () => {},
         release: () => {},
       }),
   })
-  const answer = await collectAnswer(adapter.stream({ provider: 'deepseek', model: 'm', messages }))
+  return adapter.stream({ provider: 'deepseek', model: 'm', messages })
+}
+
+const dataOf = (event: object): string => `data: ${JSON.stringify(event)}\n\n`
+const waiting = [
+  ...Array.from({ length: 8 }, () => [100_000, ': keep-alive\n\n'] as const),
+  [100_000, dataOf(delta({ content: 'at last' }))],
+  [100_000, dataOf(delta({}, 'stop'))],
+] as const
+
+test('silence is broken by every byte, be it a part of an event', async t => {
+  const bytes = (dataOf(delta({ content: 'a' })) + dataOf(delta({}, 'stop'))).split('')
+  const pieces = bytes.map(byte => [100_000, byte] as const)
+  assert.equal((await collectAnswer(slowHost(t, pieces, { idleTimeoutMs: 150_000 }))).text, 'a')
+})
+
+test('silence is broken by comments', async t => {
+  assert.equal((await collectAnswer(slowHost(t, waiting, { idleTimeoutMs: 150_000 }))).text, 'at last')
+})
+
+test('silence is not broken by comments where the config says so', async t => {
+  const config = { idleTimeoutMs: 150_000, quirks: { commentsResetIdle: false } }
+  const { finish } = await collectAnswer(slowHost(t, waiting, config))
+  assert.equal(finish.kind === 'error' && finish.failure.code, 'TIMEOUT')
+})
+
+test('silence of the consumer is not silence of the host', async t => {
+  const pass = stoppedClock(t)
+  const events = [delta({ content: 'a' }), delta({ reasoning_content: 'b' }), delta({}, 'stop')]
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const { ask } = await setup(t, [reply.sse(events).gate(promise, 1)], { idleTimeoutMs: 30_000 })
+  let texts = ''
+  for await (const chunk of ask()) {
+    if (chunk.type !== 'text-delta') continue
+    texts += chunk.text
+    pass(60_000)
+    resolve()
+  }
+  assert.equal(texts, 'a')
+})
+
+test('silence for as long as the setting allows is no failure, however long the answer takes', async t => {
+  const thoughts = Array.from({ length: 119 }, () => delta({ reasoning_content: '.' }))
+  const pieces = [...thoughts, delta({}, 'stop')].map(event => [800_000, dataOf(event)] as const)
+  assert.ok(pieces.length * 800_000 > 24 * 60 * 60 * 1000)
+  const answer = await collectAnswer(slowHost(t, pieces, { idleTimeoutMs: 900_000 }))
   assert.deepEqual(answer.finish, { kind: 'stop' })
   assert.equal(answer.reasoning.length, 119)
-  assert.ok(now > 24 * 60 * 60 * 1000)
 })
 
 test('a host that cannot be connected to in time is named', async t => {
-  const { adapter, port } = await deafHost(t, { connectTimeoutMs: 20 })
-  const { finish } = await collectAnswer(adapter.stream({ provider: 'deaf', model: 'm', messages }))
-  assert.deepEqual(finish, {
+  const pass = stoppedClock(t)
+  const { adapter, port, connected } = await deafHost(t, { connectTimeoutMs: 20_000 })
+  const collecting = collectAnswer(adapter.stream({ provider: 'deaf', model: 'm', messages }))
+  await connected
+  pass(20_000)
+  assert.deepEqual((await collecting).finish, {
     kind: 'error',
     failure: {
       code: 'TRANSPORT',
-      message: `127.0.0.1:${port} cannot be reached: no connection to 127.0.0.1:${port} within 20 ms (CONNECT_TIMEOUT)`,
+      message: `127.0.0.1:${port} cannot be reached: no connection to 127.0.0.1:${port} within 20000 ms (CONNECT_TIMEOUT)`,
     },
   })
 })
