@@ -96,6 +96,7 @@ const kinds: Readonly<Record<string, string>> = {
   'tool/result': 'result',
   'todo/write': 'todo',
   'turn/end': 'end',
+  'session/title': 'title',
 }
 
 /** What people are shown is made harmless piece by piece: the marks stay where they are. */

@@ -1,5 +1,6 @@
 import type { ContentBlock, SessionEvent, UserMessage } from '@dsh/protocol'
 import { cutText } from '../../core/tools/index.ts'
+import { givenTitle } from './summary.ts'
 
 /** More of one event is not searched: its two ends are. */
 const documentBytes = 256 * 1024
@@ -20,8 +21,9 @@ interface QueuedPrompt {
 export const noPrompts: QueuedPrompts = { 'next-turn': [], 'next-step': [], claimed: [] }
 
 /**
- * What an event says to people: messages, calls and results, blocked prompts, todos and failures. Not what a model
- * thought, the raw stream, requests, and the snapshots of facts that plugins put in.
+ * What an event says to people: messages, calls and results, blocked prompts, todos, failures, and titles that are more
+ * than the first prompt. Not what a model thought, the raw stream, requests, and the snapshots of facts that plugins put
+ * in.
  */
 export function textOf(event: SessionEvent, queued: QueuedPrompts = noPrompts): string | undefined {
   switch (event.type) {
@@ -42,7 +44,7 @@ export function textOf(event: SessionEvent, queued: QueuedPrompts = noPrompts): 
     case 'turn/end':
       return textOfEnd(event.data.reason, queued)
     default:
-      return undefined
+      return givenTitle(event)
   }
 }
 

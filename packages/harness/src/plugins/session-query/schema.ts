@@ -3,7 +3,7 @@ import type { DatabaseSync } from 'node:sqlite'
 /** Tells our file from any other database: "dshi". */
 export const applicationId = 0x64736869
 /** Raised with every change of what is kept or how it is read; an index of another version is made anew. */
-export const schemaVersion = 1
+export const schemaVersion = 2
 
 const documents = `
   id INTEGER PRIMARY KEY,

@@ -86,6 +86,17 @@ test('messages, calls, results, todos and failures are found; thoughts, streams 
   assert.deepEqual(await found(query, 'rate_limit'), { s: [8] })
 })
 
+test('a title that somebody gave is found whole, and one made of the first prompt is not found twice', async t => {
+  const { query, put } = await openLibrary(t)
+  const title = (text: string, kind: string): Draft =>
+    ['session/title', { title: text, messageSeqs: [], source: { kind } }] as unknown as Draft
+  const long = `Mend it ${'x'.repeat(200)} second line`
+  await put('s', [prompt('find the needle'), title('find the needle', 'fallback'), title(long, 'user')])
+  await put('odd', [prompt('x'), ['session/title', { title: 7 }] as unknown as Draft])
+  assert.deepEqual(await found(query, 'the needle'), { s: [0] })
+  assert.deepEqual(await found(query, 'second line'), { s: [2] })
+})
+
 test('a prompt that was blocked is found at the end of its turn', async t => {
   const { query, put } = await openLibrary(t)
   const insert = (text: string, start: number): Draft => [

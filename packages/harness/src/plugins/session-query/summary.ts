@@ -48,10 +48,20 @@ export const summaryFold: FoldDefinition<SessionSummary> = {
 
 /** The title that an event gives, where it is a 'session/title', whose plugin need not be there. */
 export function titleIn(event: SessionEvent): string | undefined {
-  const { type, data } = event as { readonly type: string; readonly data: unknown }
-  if (type !== 'session/title' || !isFields(data) || typeof data['title'] !== 'string') return undefined
-  const title = lineOf(data['title'], titleBytes)
+  const title = lineOf(titleTextOf(event) ?? '', titleBytes)
   return title === '' ? undefined : title
+}
+
+/** The whole of a title that was not made of the first prompt. */
+export function givenTitle(event: SessionEvent): string | undefined {
+  const text = titleTextOf(event)
+  return text === undefined || isFallback(event) ? undefined : text
+}
+
+function titleTextOf(event: SessionEvent): string | undefined {
+  const { type, data } = event as { readonly type: string; readonly data: unknown }
+  if (type !== 'session/title' || !isFields(data)) return undefined
+  return typeof data['title'] === 'string' ? data['title'] : undefined
 }
 
 /** What stands for a title as long as nobody gave one: the first words of a person. */
