@@ -33,10 +33,14 @@ const pauseMs = 20
 const checkpointPages = 8000
 const cacheKb = 16_384
 
+/** What stands in the index is not what was written. */
+export class IndexDamage extends Error {}
+
 /** What a rebuilt index would not fail with. */
 export function isDamage(error: unknown): boolean {
   const code = sqliteCode(error)
   return (
+    error instanceof IndexDamage ||
     code === sqliteCodes.corrupt ||
     code === sqliteCodes.notADatabase ||
     code === sqliteCodes.ioError ||
@@ -256,7 +260,7 @@ async function inMemory(problem: string): Promise<IndexDatabase> {
   return { db, isWritable: true, problem, identity: undefined }
 }
 
-function failed(path: string, cause: unknown): SessionQueryError {
+export function failed(path: string, cause: unknown): SessionQueryError {
   return new SessionQueryError(
     'SESSION_QUERY_INDEX_FAILED',
     `the index cannot be used: ${messageOf(cause)}: ${path}`,

@@ -1,5 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { SessionHeader, SessionId } from '@dsh/protocol'
+import { isFields, parseJson } from '../../kernel/index.ts'
+import { IndexDamage } from './database.ts'
 import type { DigestState, EventDocument } from './digest.ts'
 
 /** How far a log is in the index. */
@@ -145,9 +147,15 @@ function toLog(row: Record<string, unknown>): IndexedLog {
     revision: String(row['revision']),
     nextSeq: Number(row['next_seq']),
     tail: String(row['tail']),
-    digest: JSON.parse(String(row['digest'])) as DigestState,
+    digest: digestOf(row['digest']),
     gap: typeof row['gap'] === 'string' ? row['gap'] : undefined,
     hasDocuments: row['has_documents'] === 1,
     generation: Number(row['generation']),
   }
+}
+
+function digestOf(value: unknown): DigestState {
+  const read = parseJson(String(value))
+  if (!isFields(read) || !isFields(read['summary'])) throw new IndexDamage('a row of the index has no digest')
+  return read as unknown as DigestState
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { DatabaseSync } from 'node:sqlite'
-import { discardIndex, identityOf, isDamage, openIndex } from './database.ts'
+import { discardIndex, failed, identityOf, isDamage, openIndex } from './database.ts'
 import type { IndexDatabase } from './database.ts'
 import { IndexRows } from './index-rows.ts'
 import { LiveDocuments } from './live-documents.ts'
@@ -47,14 +47,13 @@ export class LogIndex {
   run<T>(job: (index: OpenIndex) => Promise<T>, signal?: AbortSignal): Promise<T> {
     const turn = this.#last.then(async () => {
       if (signal?.aborted === true) throw aborted(signal)
-      const index = await this.#current()
-      try {
-        return await job(index)
-      } catch (error) {
+      return await this.#withCurrent(job).catch(async (error: unknown) => {
         if (!isDamage(error)) throw error
         await this.#rebuild()
-        return await job(await this.#current())
-      }
+        return await this.#withCurrent(job).catch((again: unknown) => {
+          throw isDamage(again) ? failed(this.#options.path, again) : again
+        })
+      })
     })
     this.#last = turn.catch(() => undefined)
     return turn
@@ -64,6 +63,10 @@ export class LogIndex {
   async close(): Promise<void> {
     await this.#last
     this.#close()
+  }
+
+  async #withCurrent<T>(job: (index: OpenIndex) => Promise<T>): Promise<T> {
+    return await job(await this.#current())
   }
 
   /** The file may have been removed, or replaced by another program. */
@@ -91,7 +94,10 @@ export class LogIndex {
 
   async #rebuild(): Promise<void> {
     this.#close()
-    await discardIndex(this.#options.path)
+    const { path } = this.#options
+    await discardIndex(path).catch((error: unknown) => {
+      throw failed(path, error)
+    })
   }
 
   #close(): void {

@@ -107,6 +107,32 @@ test('an index that is removed, cut, overwritten or of another version is made a
   }
 })
 
+test('an index in which somebody changed something is made anew', async t => {
+  const first = await openLibrary(t)
+  await first.put('s', [prompt('pear')])
+  const { store, path } = first
+  const expected = await found(first.query, 'pear')
+  await first.ctx.dispose()
+  for (const change of [
+    'DROP TABLE documents',
+    'DROP TABLE sessions',
+    'DROP TABLE documents; CREATE TABLE documents (id INTEGER)',
+    'DROP TABLE words_config; CREATE TABLE words_config (k PRIMARY KEY, v)',
+    "UPDATE sessions SET digest = 'x'",
+    "UPDATE sessions SET digest = '{}'",
+    "UPDATE sessions SET header = 'x', revision = 'x', next_seq = 99, tail = 'x'",
+  ]) {
+    const db = new DatabaseSync(path, { defensive: false })
+    db.exec('PRAGMA writable_schema = ON')
+    db.exec(change)
+    db.close()
+    const next = await openLibrary(t, { store, path })
+    assert.match(JSON.stringify((await next.query.overview()).rows), /"firstPrompt":"pear"/, change)
+    assert.deepEqual(await found(next.query, 'pear'), expected, change)
+    await next.ctx.dispose()
+  }
+})
+
 test('an index of another version is made anew in its place', async t => {
   const first = await openLibrary(t)
   await first.put('s', [prompt('pear')])
