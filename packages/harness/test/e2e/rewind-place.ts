@@ -29,11 +29,13 @@ export interface PlaceOptions extends Partial<RewindConfig> {
 export async function openPlace(t: Ends, options: PlaceOptions = {}) {
   const { base: given, sessionId = 's1', ...config } = options
   const base = given ?? (await realpath(await mkdtemp(join(tmpdir(), 'rewind-'))))
-  if (given === undefined) t.after(() => rm(base, { recursive: true, force: true }))
   const [home, workspace] = [join(base, 'home'), join(base, 'work')]
   await mkdir(workspace, { recursive: true })
   const { ctx, adapter } = await createHarness()
-  t.after(() => ctx.dispose())
+  t.after(async () => {
+    await ctx.dispose()
+    if (given === undefined) await rm(base, { recursive: true, force: true })
+  })
   const notices: RewindNotice[] = []
   ctx.on('rewind/notice', notice => void notices.push(notice))
   await ctx.plugin(storeJsonl, { root: join(home, 'sessions') })
