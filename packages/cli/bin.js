@@ -11,6 +11,8 @@ else await startNewerNode()
 
 async function run() {
   endWithWrapper()
+  // An empty one is none: else the home would lie in the root folder, and everything in the home.
+  if (process.env.HOME === '') delete process.env.HOME
   muteExperimentalWarnings()
   enableCompileCache()
   const inCheckout = existsSync(new URL('src/main.ts', import.meta.url))

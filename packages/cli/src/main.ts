@@ -84,7 +84,7 @@ function processIo(): Io {
       return workingFolder()
     },
     get home() {
-      const home = process.env.DSH_HOME || `${homedir()}/.dsh`
+      const home = process.env.DSH_HOME || usualHome()
       return isAbsolute(home) ? home : resolve(workingFolder(), home)
     },
     // Reading it opens it, which a run without a prompt on standard input has no use for.
@@ -108,6 +108,15 @@ function processIo(): Io {
       for (const signal of stopSignals) process.removeAllListeners(signal)
       return process.exit(code)
     },
+  }
+}
+
+function usualHome(): string {
+  try {
+    return `${homedir()}/.dsh`
+  } catch (cause) {
+    const fix = 'export DSH_HOME=…   # a folder that you may write'
+    throw new CliError('NO_HOME', 'this user has no home folder', { cause, exitCode: 2, fix })
   }
 }
 

@@ -8,5 +8,15 @@ export function localTime(time: number): string {
 
 /** The folder as people write it: `~/…` below their own. */
 export function shortFolder(folder: string): string {
-  return folder.startsWith(`${homedir()}/`) ? `~${folder.slice(homedir().length)}` : folder
+  const own = ownFolder()
+  return own !== undefined && folder.startsWith(`${own}/`) ? `~${folder.slice(own.length)}` : folder
+}
+
+/** The home folder of the person; undefined for a user whom the system does not know. */
+export function ownFolder(): string | undefined {
+  try {
+    return homedir()
+  } catch {
+    return undefined
+  }
 }

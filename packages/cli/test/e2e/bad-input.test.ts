@@ -325,3 +325,24 @@ test(
     assert.match(listed.stderr, /^no sessions in \/proc\/1\/home yet\nthe index cannot be used: ENOENT: /)
   },
 )
+
+test('an empty HOME is none, and who has no home folder is told so', async t => {
+  const { dsh, provider, home, work } = bench(t)
+  await provider({ fallback: reply.text('ok') })
+  const env = { HOME: '', DSH_HOME: home }
+  await dsh(['run', say], { env })
+  const listed = await dsh(['session', 'ls'], { env })
+  assert.ok(listed.stdout.endsWith(`  ${work}\n`), listed.stdout)
+  if (process.getuid?.() !== 0) return
+  const unknown = { uid: 424_242, env: { HOME: undefined } }
+  assert.deepEqual(await dsh(['session', 'ls'], unknown), {
+    code: 2,
+    stdout: '',
+    stderr:
+      'error NO_HOME: this user has no home folder\n  export DSH_HOME=…   # a folder that you may write\n',
+  })
+  const own = { ...unknown, env: { HOME: undefined, DSH_HOME: join(work, '../user/own') } }
+  await dsh(['run', say], own)
+  const theirs = await dsh(['session', 'ls'], own)
+  assert.ok(theirs.stdout.endsWith(`  ${work}\n`), theirs.stderr)
+})

@@ -1,5 +1,5 @@
 import { mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises'
-import { homedir, tmpdir } from 'node:os'
+import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import {
   differenceLines,
@@ -15,6 +15,7 @@ import { compositionFiles } from '../../composition.ts'
 import { CliError, exitCode, quoted, usageError } from '../../errors.ts'
 import { ownSecrets } from '../../own-secrets.ts'
 import { errorLines, reportOf } from '../../report-error.ts'
+import { ownFolder } from '../../place-and-time.ts'
 import { Stop } from '../../run/signals.ts'
 import { counted, unbroken } from '../../text.ts'
 import { viewSession } from '../../time/view.ts'
@@ -52,7 +53,7 @@ async function record([word, file, ...more]: readonly string[], io: Io): Promise
     const session = await viewSession(sessions, word, io)
     const { id } = session
     const redaction = new Redaction({ secrets: ownSecrets(io) })
-    const recording = recordSession(session, { home: homedir(), redaction })
+    const recording = recordSession(session, { home: ownFolder(), redaction })
     const target = file ?? `${id}.recording.jsonl`
     // 'wx' never replaces what somebody has there.
     await writeFile(resolve(io.cwd, target), writeRecording(recording), { flag: 'wx' }).catch(
@@ -116,7 +117,7 @@ async function runOne(file: string, signal: AbortSignal, { update, io }: RunOpti
   try {
     const recording = readRecording(await textOf(path, name), name)
     const { difference, made } = await inNewHome(io, (ctx, workspace) =>
-      runRecording(recording, { ctx, workspace, home: homedir(), goOn: update, signal }),
+      runRecording(recording, { ctx, workspace, home: ownFolder(), goOn: update, signal }),
     )
     const updated = update && difference !== undefined ? withRequests(recording, made) : undefined
     if (updated !== undefined) {

@@ -13,7 +13,7 @@ import type { Stretch } from './stretches.ts'
 
 export interface RecordOptions {
   /** The home folder of whoever ran the session. */
-  readonly home?: string
+  readonly home?: string | undefined
   /** Takes secrets out. */
   readonly redaction?: Redaction
 }

@@ -22,7 +22,7 @@ export interface RunRecordingOptions {
   readonly ctx: Context
   /** Stands for the folder of the recorded session; absolute. */
   readonly workspace: string
-  readonly home?: string
+  readonly home?: string | undefined
   /** The system text is the recorded one, and tools that nobody here provides are as a model was told of them. */
   readonly standIns?: boolean
   /** Goes on where a request differs, so that all of them are seen. */

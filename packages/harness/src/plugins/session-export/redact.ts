@@ -5,7 +5,7 @@ export interface RedactionOptions {
   /** Texts that must not appear, such as keys of the environment; short ones are passed over. */
   readonly secrets?: readonly string[]
   /** The person's home folder, which tells who they are. */
-  readonly home?: string
+  readonly home?: string | undefined
 }
 
 interface Rule {
