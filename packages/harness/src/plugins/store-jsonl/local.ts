@@ -94,8 +94,8 @@ export function watchFolder(path: string, onChange: () => void): () => void {
 function openFile(fd: number): OpenFile {
   return {
     stat: async () => toStat(fstatSync(fd)),
-    async read(position, length) {
-      const bytes = Buffer.allocUnsafe(length)
+    async read(position, length, memory) {
+      const bytes = memory ?? Buffer.allocUnsafe(length)
       return bytes.subarray(0, readSync(fd, bytes, 0, length, position))
     },
     write: async bytes => writeSync(fd, bytes),

@@ -33,8 +33,8 @@ export interface FileStat {
 
 export interface OpenFile {
   stat(): Promise<FileStat>
-  /** Up to `length` bytes from `position`; fewer at the end of the file. */
-  read(position: number, length: number): Promise<Buffer>
+  /** Up to `length` bytes from `position`; fewer at the end of the file. They may stand in `memory`, if that is given. */
+  read(position: number, length: number, memory?: Buffer): Promise<Buffer>
   /** Appends; gives how many bytes went in, which may be fewer than all. */
   write(bytes: Uint8Array): Promise<number>
   truncate(size: number): Promise<void>

@@ -8,6 +8,8 @@ export class FileWindow {
   #size: number
   #start = 0
   #bytes: Buffer = Buffer.alloc(0)
+  /** What `#bytes` is the beginning of; used again, since a long log would leave its whole size to the collector. */
+  #memory: Buffer = Buffer.alloc(0)
 
   /** `size` is where the file ended when it was looked at; what is added later is not seen. */
   constructor(file: ReadableFile, size: number) {
@@ -32,17 +34,22 @@ export class FileWindow {
     const offset = at - this.#start
     const kept = offset >= 0 && offset <= this.#bytes.length ? this.#bytes.subarray(offset) : Buffer.alloc(0)
     const end = Math.min(this.#size, at + Math.ceil(least / pieceBytes) * pieceBytes)
-    const parts = [kept]
-    let next = at + kept.length
-    while (next < end) {
-      const part = await this.#file.read(next, end - next)
+    const memory = end - at > this.#memory.length ? Buffer.allocUnsafe(end - at) : this.#memory
+    // Where it is the same memory, the bytes only move towards its beginning.
+    memory.set(kept)
+    let length = kept.length
+    // A failed read leaves nothing that is believed.
+    this.#bytes = memory.subarray(0, 0)
+    this.#memory = memory
+    while (at + length < end) {
+      const part = await this.#file.read(at + length, end - at - length, memory.subarray(length))
       // Cut off meanwhile: it was the incomplete end of a write.
-      if (part.length === 0) this.#size = next
+      if (part.length === 0) this.#size = at + length
       if (part.length === 0) break
-      parts.push(part)
-      next += part.length
+      memory.set(part, length)
+      length += part.length
     }
-    this.#bytes = parts.length === 1 ? kept : Buffer.concat(parts)
+    this.#bytes = memory.subarray(0, length)
     this.#start = at
     return this.#bytes
   }

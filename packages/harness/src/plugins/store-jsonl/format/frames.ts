@@ -26,6 +26,7 @@ const checksumFlag = 0b100
 // Set by no encoder, and passed over by every decoder.
 const strayFlag = 0b10000
 const maxFrameText = 1 << 30
+const longestPiece = 1024 * 1024
 // The checksum of a raw frame is reckoned on little-endian words.
 const longestRaw = endianness() === 'LE' ? 4096 : 0
 
@@ -36,7 +37,12 @@ const longRaw = 0b01100100
 const compression = {
   params: { [constants.ZSTD_c_checksumFlag]: 1, [constants.ZSTD_c_compressionLevel]: 3 },
 }
-const decompression = { maxOutputLength: maxFrameText }
+/** The result of most frames in one piece: many small ones leave holes between them when they are given back. */
+function decompression(frame: Buffer): { readonly maxOutputLength: number; readonly chunkSize: number } {
+  const chunkSize = Math.min(Math.max(4 * frame.length, constants.Z_DEFAULT_CHUNK), longestPiece)
+  return { maxOutputLength: maxFrameText, chunkSize }
+}
+
 // The mildest flush: gives what the complete blocks hold instead of failing at the missing end.
 const tornDecompression = { maxOutputLength: maxFrameText, finishFlush: constants.ZSTD_e_continue }
 
@@ -49,7 +55,7 @@ export function encodeFrame(text: string): Buffer {
 /** Throws where the checksum or anything else is wrong. */
 export function decodeFrame(frame: Buffer): Buffer {
   const raw = rawContent(frame)
-  if (raw === undefined) return zstdDecompressSync(frame, decompression)
+  if (raw === undefined) return zstdDecompressSync(frame, decompression(frame))
   if (xxh64Low(raw) !== frame.readUInt32LE(frame.length - checksumSize))
     throw new RangeError('a frame does not match its checksum')
   return raw
@@ -62,7 +68,7 @@ export function uncheckedContent(frame: Buffer): Buffer | undefined {
     if (raw !== undefined) return raw
     const bare = Buffer.from(frame.subarray(0, -checksumSize))
     bare.writeUInt8(bare.readUInt8(4) & ~checksumFlag, 4)
-    return zstdDecompressSync(bare, decompression)
+    return zstdDecompressSync(bare, decompression(bare))
   } catch {
     return undefined
   }

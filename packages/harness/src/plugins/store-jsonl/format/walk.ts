@@ -165,8 +165,9 @@ async function skipDamage(
   const { reason } = frame
   const end = frame.end ?? (await nextSound(window, at + 1))
   if (end !== undefined) return { kind: 'damage', index, start: at, end, reason }
-  const bytes = await window.from(at, longestTail)
-  return { kind: 'tail', index, start: at, end: window.size, reason, bytes: bytes.subarray(0, longestTail) }
+  const found = await window.from(at, longestTail)
+  const bytes = Buffer.from(found.subarray(0, longestTail))
+  return { kind: 'tail', index, start: at, end: window.size, reason, bytes }
 }
 
 async function nextSound(window: FileWindow, start: number): Promise<number | undefined> {
