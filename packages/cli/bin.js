@@ -14,7 +14,8 @@ async function run() {
   // An empty one is none: else the home would lie in the root folder, and everything in the home.
   if (process.env.HOME === '') delete process.env.HOME
   muteExperimentalWarnings()
-  enableCompileCache()
+  // It looks at the home and leaves it as it is.
+  if (process.argv[2] !== 'doctor') enableCompileCache()
   const inCheckout = existsSync(new URL('src/main.ts', import.meta.url))
   resolveToThisCopy(inCheckout)
   const { main } = await (inCheckout ? import('./src/main.ts') : import('./dist/main.js'))

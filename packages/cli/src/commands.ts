@@ -134,4 +134,20 @@ export const commands: readonly (Command | CommandGroup)[] = [
     ],
     load: async () => (await import('./commands/plugin.ts')).plugin,
   },
+  {
+    name: 'doctor',
+    usage: 'dsh doctor [--deep] [--json]',
+    about: 'Say what is broken here, and what mends it; changes nothing',
+    options: {
+      deep: { type: 'boolean', about: 'check every byte of every session too' },
+      json: { type: 'boolean', about: 'print {check, state, code, detail, fix}, one JSON object a line' },
+    },
+    words: [],
+    notes: [
+      'ok, note (passed over, or worth to know) or problem; below it what mends it. No secret is printed.',
+      '',
+      'Exit codes: 0 no problem, 1 a problem.',
+    ],
+    load: async () => (await import('./commands/doctor.ts')).doctor,
+  },
 ]

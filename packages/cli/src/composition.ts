@@ -35,7 +35,7 @@ export function tellFailuresOfPlugins(ctx: Context, io: Io): void {
 }
 
 /** Throws NO_STORE where nothing would be kept: a session that cannot be opened again is lost work. */
-export function assertStore(ctx: Context, { home }: Io): void {
+export function assertStore(ctx: Context, { home }: Pick<Io, 'home'>): void {
   if (ctx.get('sessionPersistence') !== undefined) return
   const rows = ctx.get('loader')?.report() ?? []
   const chosen = rows.find(({ id, state }) => id.startsWith('store-') && state !== 'disabled')

@@ -12,6 +12,8 @@ export interface Io {
   readonly stdin: Input
   readonly out: Output
   readonly err: Output
+  /** What runs dsh, and as whom; there are no numbers of users on Windows. */
+  readonly runtime: { readonly node: string; readonly path: string; readonly uid: number | undefined }
   /** What to type to run dsh. */
   readonly command: string
   /** Calls `listener` for each signal instead of dying of it, until the given function is called. */

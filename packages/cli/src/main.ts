@@ -93,6 +93,7 @@ function processIo(): Io {
     },
     out: new Output(process.stdout),
     err,
+    runtime: { node: process.versions.node, path: process.execPath, uid: process.getuid?.() },
     command: typedCommand(process.argv[1] ?? ''),
     onSignal(listener) {
       for (const signal of stopSignals) process.on(signal, listener)

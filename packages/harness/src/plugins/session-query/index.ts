@@ -6,6 +6,8 @@ import type { IndexedQuery } from './query.ts'
 import type { SessionQuery } from './service.ts'
 
 export * from './errors.ts'
+export { examineIndex } from './examine.ts'
+export type { IndexState } from './examine.ts'
 export * from './service.ts'
 export type { SessionQueryConfig } from './config.ts'
 
