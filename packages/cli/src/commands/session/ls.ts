@@ -5,7 +5,7 @@ import { workFolder } from '../../run/folder.ts'
 import { inert, unbroken } from '../../text.ts'
 import type { CommandBody } from '../../command.ts'
 import type { Io } from '../../io.ts'
-import type { SessionOverview, SessionOverviews } from '@dsh/harness/plugins/session-query'
+import type { SessionOverview, SessionOverviews, SessionQuery } from '@dsh/harness/plugins/session-query'
 import type { UnreadableRow } from '@dsh/harness/session'
 import { withReader } from './reader.ts'
 
@@ -19,16 +19,32 @@ export const ls: CommandBody = ({ values }, io) =>
     const asked = countOption('limit', values.limit, 'dsh session ls --limit 50')
     const isWhole = values.all === true || (values.json === true && asked === undefined)
     const limit = asked ?? (isWhole ? undefined : usualRows)
+    const where = values.here === true ? { cwd: await workFolder(io.cwd, undefined) } : {}
     const page = await ctx.sessionQuery.overview({
       ...(limit === undefined ? {} : { limit }),
-      ...(values.here === true ? { cwd: await workFolder(io.cwd, undefined) } : {}),
+      ...where,
       withArchived: values.archived === true,
     })
     const format = values.json === true ? jsonRow : humanRow
     for (const row of page.rows) io.out.line(format(row))
+    if (page.total === 0) io.err.line(await emptyText(ctx.sessionQuery, where, io))
     tellRest(page, io, { isJson: values.json === true })
     return 0
   })
+
+/** Why there is no row, and what would give one. */
+async function emptyText(
+  query: SessionQuery,
+  where: { readonly cwd?: string },
+  { home }: Io,
+): Promise<string> {
+  const place = where.cwd === undefined ? home : unbroken(where.cwd)
+  const { total } = await query.overview({ limit: 1, ...where, withArchived: true })
+  if (total > 0) return `no sessions in ${place} but archived ones: dsh session ls --archived`
+  return where.cwd === undefined
+    ? `no sessions in ${place} yet`
+    : `no sessions of ${place}; of all folders: dsh session ls`
+}
 
 /** Beside the rows, so that whoever counts them counts sessions. */
 function tellRest(
@@ -36,7 +52,6 @@ function tellRest(
   io: Io,
   { isJson }: { readonly isJson: boolean },
 ): void {
-  if (total === 0) io.err.line(`no sessions in ${io.home} yet`)
   if (rows.length < total && !isJson) io.err.line(`${rows.length} of ${total}; all: dsh session ls --all`)
   if (indexProblem !== undefined) io.err.line(`the index cannot be used: ${inert(indexProblem)}`)
 }
