@@ -79,6 +79,17 @@ test('--json prints the events as they are, and the result in a last line', asyn
   assert.ok(existsSync(join(work, 'new.txt')))
 })
 
+test('files that a command changed are named in the end, those that it made and removed are not', async t => {
+  const { dsh, provider, work } = bench(t)
+  writeFileSync(join(work, 'old'), 'x')
+  const bash = (command: string) => reply.toolCall('bash', { command, description: 'changes files' })
+  await provider({
+    script: [bash('rm old; echo x > new; echo x > soon-gone'), bash('rm soon-gone'), reply.text('ok')],
+  })
+  const { stderr } = await dsh(['run', '--yes', say])
+  assert.match(stderr, / · changed new, old · go on: /)
+})
+
 test('the stored events are those that were printed', async t => {
   const { dsh, provider } = bench(t)
   await provider({ script: [reply.text('ok')] })
