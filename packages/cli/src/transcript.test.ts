@@ -132,6 +132,11 @@ test('a call is timed from the moment its body starts', () => {
   assert.equal(lines, '● read a (100 ms)\n')
 })
 
+test('a call that a crash cut off is shown without a time', () => {
+  const cut = [call('bash', { command: 'make' }), result('Look first.', 'TOOL_OUTCOME_UNKNOWN')]
+  assert.equal(shown(...cut), '✗ bash make (outcome unknown)\n  │ Look first.\n')
+})
+
 test('a failed call shows its code and why, and changed nothing', () => {
   const failed = [call('edit', { file_path: 'a' }), result('old_string is not in the file', 'FS_NO_MATCH')]
   assert.equal(shown(...failed), '✗ edit a (100 ms, FS_NO_MATCH)\n  │ old_string is not in the file\n')

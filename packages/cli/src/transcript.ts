@@ -22,7 +22,8 @@ export interface ToolEntry {
   readonly name: string
   /** What the call is about: the command, the file, the pattern. */
   readonly subject: string
-  readonly ms: number
+  /** Absent where a crash left nothing to tell it. */
+  readonly ms?: number
   /** How a command ended: `exit 1`, `killed by SIGTERM`, `timed out`. */
   readonly exit?: string
   /** Why the call failed. */
@@ -35,7 +36,9 @@ export interface ToolEntry {
 
 /** How long it took and how it ended, on one line. */
 export function factsOf({ ms, exit, problem }: ToolEntry): string {
-  return [duration(ms), exit, problem].filter(fact => fact !== undefined).join(', ')
+  return [ms === undefined ? undefined : duration(ms), exit, problem]
+    .filter(fact => fact !== undefined)
+    .join(', ')
 }
 
 export function hasFailed({ exit, problem }: ToolEntry): boolean {
@@ -105,7 +108,7 @@ export class Transcript {
       kind: 'tool',
       name: call.name,
       subject: this.subjectOf(call.args),
-      ms: time - call.since,
+      ...(wasCutOff(data.error?.code) ? {} : { ms: time - call.since }),
       output,
       changed: changedFiles([event]).map(({ path }) => this.shown(path)),
       ...(exit === undefined ? {} : { exit }),
@@ -156,6 +159,11 @@ const problems: Readonly<Record<string, string>> = {
   ABORTED_BEFORE_DISPATCH: 'cancelled',
   TOOL_NOT_STARTED: 'never started',
   TOOL_OUTCOME_UNKNOWN: 'outcome unknown',
+}
+
+/** Such a result was written by the next program that opened the log. */
+function wasCutOff(code: string | undefined): boolean {
+  return code === 'TOOL_NOT_STARTED' || code === 'TOOL_OUTCOME_UNKNOWN'
 }
 
 function problemOf(code: string | undefined): string {
