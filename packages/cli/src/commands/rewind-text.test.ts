@@ -20,6 +20,8 @@ const point: RestorePoint = {
   workspace: '/srv/app',
 }
 
+const turnPoint: RestorePoint = { ...point, seq: 6, kind: 'turn', after: 4, skipped: {} }
+
 function row(facts: Partial<RewindRow>): RewindRow {
   return { seq: 5, kind: 'user', turn: 1, text: 'go', files: 0, insertions: 0, deletions: 0, ...facts }
 }
@@ -28,7 +30,8 @@ test('a row names the event, what it was, and what it changed', () => {
   const session = Session.create(id, undefined, { version: 0, id, createdAt: 1, cwd: '/srv/app' })
   const args = JSON.stringify({ file_path: '/srv/app/src/a.ts' })
   const rows = [
-    row({ text: 'make\nport \u001b[31m9090', files: 2, insertions: 3, deletions: 3 }),
+    row({ seq: 2, text: 'what is this?' }),
+    row({ text: 'make\nport \u001b[31m9090', files: 2, insertions: 3, deletions: 3, point: turnPoint }),
     row({
       seq: 19,
       kind: 'tool',
@@ -46,6 +49,7 @@ test('a row names the event, what it was, and what it changed', () => {
   assert.equal(
     rowLines(rows, session),
     [
+      `  #2  user    "what is this?"  conversation only`,
       `  #5  user    "make ⏎ port ␛[31m9090"${' '.repeat(37)}   2 files  +3 -3`,
       ` #19  edit    src/a.ts${' '.repeat(52)}    1 file  +1 -0  (3 files left out)`,
       `#123  rewind  ${' '.repeat(60)}  12 files`,
@@ -77,6 +81,7 @@ test('a preview names each file, what happens to it and why not', () => {
     ].join('\n'),
   )
   assert.equal(questionOf(preview), '? take 2 files and the conversation back')
+  assert.equal(questionOf({ ...preview, files: [] }), '? take the conversation back')
   assert.equal(previewLines({ scope: 'files', to, files: [] }, id), 'the files are as they were\n')
   const other = { scope: 'conversation', to: { ...to, session: SessionId('1x') }, files: [] } as const
   assert.equal(previewLines(other, id), 'the conversation goes on in session 1x\n')

@@ -7,7 +7,13 @@ import { oneLine, unbroken } from '../text.ts'
 /** A line for each thing that can be taken back: event, kind, what it was, files and lines. */
 export function rowLines(rows: readonly RewindRow[], session: Session): string {
   const transcript = new Transcript(session.header.cwd)
-  const cells = rows.map(row => cellsOf(row, transcript))
+  const firstWithFiles = rows.findIndex(({ point }) => point !== undefined)
+  const withoutFiles = firstWithFiles < 0 ? rows.length : firstWithFiles
+  const cells = rows.map((row, at) => ({
+    ...cellsOf(row, transcript),
+    // Nothing is known of the files of then: no point is as old.
+    ...(at < withoutFiles ? { files: '', left: '  conversation only' } : {}),
+  }))
   const widest = (key: keyof Cells): number => Math.max(...cells.map(cell => columnsOf(cell[key])))
   const [kind, text, files] = [widest('kind'), Math.min(widest('text'), longestText), widest('files')]
   const seq = widest('seq')
@@ -98,7 +104,7 @@ export function previewLines({ scope, to, files }: RewindPreview, id: string): s
 export function questionOf({ scope, files }: RewindPreview): string {
   const count = files.filter(({ status }) => status !== 'conflict' && status !== 'unknown').length
   const parts = [
-    ...(scope === 'conversation' ? [] : [countOf(count)]),
+    ...(scope === 'conversation' || (scope === 'both' && count === 0) ? [] : [countOf(count)]),
     ...(scope === 'files' ? [] : ['the conversation']),
   ]
   return `? take ${parts.join(' and ')} back`
