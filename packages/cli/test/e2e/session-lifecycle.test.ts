@@ -61,6 +61,7 @@ test('what cannot be exported or imported is refused with the way out, and repla
     [['export', id, '-o', 'mine.md'], 2, /^error OUTPUT_FILE: "mine.md" is there already\n {2}rm mine.md\n/],
     [['export', id, '-o', 'none/x.md'], 2, /^error OUTPUT_FILE: "none\/x.md" cannot be written \(ENOENT\)\n/],
     [['export', id, '--format', 'pdf'], 2, /^error UNKNOWN_FORMAT: .*not as "pdf"\n/],
+    [['export', id, '-o', 'x.pdf'], 2, /^error UNKNOWN_FORMAT: .*not as "pdf"\n/],
     [['export', 'nope'], 2, /^error UNKNOWN_SESSION: /],
     [
       ['import', 'other.jsonl'],
@@ -151,7 +152,7 @@ test('at a terminal a session is removed only after a yes', { skip: !canTerminal
     ['y', 0],
   ] as const) {
     const started = terminal(['session', 'rm', id])
-    await started.said(/\? remove \S+ for good {2}y or n: /)
+    await started.said(/\? remove \S+ "one" for good {2}y or n: /)
     started.child.stdin.write(`\n${answer}\n`)
     const { code } = await started.ended
     assert.deepEqual([code, logs().length], [left === 1 ? 4 : 0, left])
@@ -159,12 +160,16 @@ test('at a terminal a session is removed only after a yes', { skip: !canTerminal
 })
 
 test('an archived session keeps its log and its readers, and work on it goes on', async t => {
-  const { dsh, provider } = bench(t)
+  const { dsh, home, provider } = bench(t)
   const { requests } = await provider({ fallback: reply.text('ok') })
   const id = sessionIn((await dsh(['run', 'one'])).stderr)
   const archived = await dsh(['session', 'archive', id])
   assert.deepEqual([archived.code, archived.stderr], [0, `session ${id} is left out of lists\n`])
-  assert.equal((await dsh(['session', 'ls'])).stdout, '')
+  const listed = await dsh(['session', 'ls'])
+  assert.deepEqual(
+    [listed.stdout, listed.stderr],
+    ['', `no sessions in ${home} but archived ones: dsh session ls --archived\n`],
+  )
   assert.match((await dsh(['session', 'ls', '--archived'])).stdout, new RegExp(`^${id} .*\\[archived\\]`))
   assert.match((await dsh(['session', 'show', id])).stdout, /^› one\n/)
   await dsh(['run', '-r', id, 'two'])

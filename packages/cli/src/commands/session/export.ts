@@ -33,7 +33,7 @@ export const exportSession: CommandBody = ({ values, words: [word = ''] }, io) =
   })
 
 function formatOf(asked: string | boolean | undefined, file: string | boolean | undefined): Format {
-  const ending = typeof file === 'string' ? /\.(md|html|jsonl)$/.exec(file)?.[1] : undefined
+  const ending = typeof file === 'string' ? /[^/\\]\.([^./\\]+)$/.exec(file)?.[1] : undefined
   const name = asked ?? ending ?? 'md'
   const format = formats.find(each => each === name)
   if (format !== undefined) return format
