@@ -31,7 +31,9 @@ export const plugin: CommandBody = async ({ values, words }, io) => {
     const rows = rowsOf(ctx)
     const chosen = name === undefined ? rows : [find(rows, name)]
     tellRowsThatAreOff(ctx, io)
-    const format = values.json === true ? JSON.stringify : name === undefined ? lineOf : detailsOf
+    const width = Math.max(...chosen.map(({ id }) => id.length))
+    const short = (row: Row): string => lineOf(row, width)
+    const format = values.json === true ? JSON.stringify : name === undefined ? short : detailsOf
     for (const row of chosen) io.out.write(`${inert(format(row))}\n`)
     return 0
   } finally {
@@ -61,10 +63,10 @@ function find(rows: readonly Row[], name: string): Row {
   throw usageError('UNKNOWN_PLUGIN', `no plugin is called "${name}"${hint}`, 'dsh plugin why')
 }
 
-function lineOf({ id, state, reason, report }: Row): string {
+function lineOf({ id, state, reason, report }: Row, width: number): string {
   const waits =
     report === undefined || report.waitsFor.length === 0 ? '' : `waits for ${report.waitsFor.join(', ')}`
-  return `${id.padEnd(18)} ${state.padEnd(9)} ${reason ?? waits}`.trimEnd()
+  return `${id.padEnd(width)}  ${state.padEnd(9)}  ${reason ?? waits}`.trimEnd()
 }
 
 function detailsOf(row: Row): string {
@@ -77,7 +79,10 @@ function detailsOf(row: Row): string {
     ['failed at', errors],
   ]
   const filled = lists.filter(([, list]) => list.length > 0)
-  return [lineOf(row), ...filled.map(([what, list]) => `  ${what.padEnd(9)} ${list.join(', ')}`)].join('\n')
+  return [
+    lineOf(row, row.id.length),
+    ...filled.map(([what, list]) => `  ${what.padEnd(9)} ${list.join(', ')}`),
+  ].join('\n')
 }
 
 function allOf(report: FiberReport, pick: (report: FiberReport) => readonly string[]): string[] {

@@ -145,7 +145,7 @@ async function workspaceOf(ctx: Context, { source, plan, sessionId, job }: Place
   if (point === undefined)
     throw usageError(
       'NO_RESTORE_POINT',
-      `session ${source.id} has no restore point to copy its folder from`,
+      `session ${source.id} has no restore point as old as its turn ${plan.turns[0]?.turn ?? 1}, so its folder cannot be copied`,
       `dsh replay ${source.id} --model ${options.model} --tools live -C FOLDER`,
     )
   const folder = join(io.home, 'replays', sessionId)

@@ -32,6 +32,7 @@ test('each failure that a command mends names it', () => {
     [{ code: 'SERVER' }, undefined],
   ]
   for (const [failure, fix] of cases) assert.equal(fixFor(failure, context), fix)
+  assert.equal(fixFor({ code: 'SESSION_HELD' }, { ...context, sessionId: undefined }), 'dsh session ls')
 })
 
 test('the command that says all again quotes what a shell would read otherwise', () => {

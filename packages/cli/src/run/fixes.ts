@@ -33,7 +33,7 @@ export function fixFor(failure: Failure, context: FixContext): string | undefine
       return sessionId && `${command} session ${isOfEvent(failure) ? 'fork' : 'repair'} ${sessionId}`
     case 'SESSION_HELD':
     case 'SESSION_READ_ONLY':
-      return sessionId && `${command} session show ${sessionId}`
+      return sessionId === undefined ? `${command} session ls` : `${command} session show ${sessionId}`
     case 'STORE_FAILED':
       return storeFix(errnoOf(failure), home)
     default:

@@ -115,7 +115,7 @@ test('plugin why tells what runs and why something does not', async t => {
   assert.match(all.stdout, /^hello +active$/m)
   assert.match(all.stdout, /^waits +pending +waits for "tols"$/m)
   const one = await dsh(['plugin', 'why', 'hello'])
-  assert.equal(one.stdout, 'hello              active\n  did       tool hello\n')
+  assert.equal(one.stdout, 'hello  active\n  did       tool hello\n')
   const json = await dsh(['plugin', 'why', 'hello', '--json'])
   assert.equal((JSON.parse(json.stdout) as { id: string }).id, 'hello')
   const typo = await dsh(['plugin', 'why', 'helo'])

@@ -168,7 +168,7 @@ export const sessionActions: readonly Command[] = [
   },
   {
     name: 'session verify',
-    usage: 'dsh session verify [ID|--all] [--json]',
+    usage: 'dsh session verify ID|--all [--json]',
     about: 'Check every byte of one, its order, and that its requests can be made again',
     options: {
       all: { type: 'boolean', about: 'check all of them; exit code 1 where one has a problem' },
