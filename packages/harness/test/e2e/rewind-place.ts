@@ -14,6 +14,13 @@ import { defineTool } from '@dsh/harness/tools'
 
 export type Act = () => unknown
 
+/** What a person does around the steps of a turn. */
+export interface Meanwhile {
+  /** While request `index` is out: not answered yet, or in the middle of its answer. */
+  asked?(index: number): unknown
+  answering?(index: number): unknown
+}
+
 /** Runs what was given at the end, the last first. */
 export interface Ends {
   after(end: () => Promise<void>): void
@@ -57,6 +64,34 @@ export async function openPlace(t: Ends, options: PlaceOptions = {}) {
     ctx.agents.create({ sessionId: SessionId(id), meta: { cwd: workspace }, agentOptions })
   const resumeAgent = (id: string) => ctx.agents.resume({ resumeSessionId: SessionId(id), agentOptions })
   const { agent } = given === undefined ? await openAgent(sessionId) : await resumeAgent(sessionId)
+  /** Its first chunk is out before the files change, and so is the point of the turn's beginning. */
+  const answer = (who: typeof agent, index: number, chunks: ReturnType<typeof text>, around: Meanwhile) =>
+    async function* () {
+      const [first, ...rest] = chunks
+      if (index > 0) await around.asked?.(index)
+      if (first !== undefined) yield first
+      if (index === 0) await pointOfTurn(who.session)
+      await around.answering?.(index)
+      yield* rest
+    }
+  const pointOfTurn = async ({ id, events }: Session): Promise<void> => {
+    const start = events.findLastIndex(({ type }) => type === 'turn/start')
+    if (events.slice(start).some(({ type }) => type === 'restore/point')) return
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const stop = ctx.on('session/event', (session, { type }) => {
+      if (session.id === id && type === 'restore/point') resolve()
+    })
+    await promise
+    await stop()
+  }
+  /** One turn in which each act is a step, and things happen around them. */
+  const turnAmid = async (around: Meanwhile, ...given: readonly Act[]): Promise<void> => {
+    acts.push(...given)
+    const answers = [...given.map(() => toolCall('act', {})), text('done')]
+    for (const [index, chunks] of answers.entries()) adapter.push(answer(agent, index, chunks, around))
+    agent.followup(say('go'))
+    await agent.whenIdle()
+  }
   /** One turn in which each act is a step. */
   const turn = async (...given: readonly Act[]): Promise<void> => await turnOf(agent, ...given)
   const turnOf = async (who: typeof agent, ...given: readonly Act[]): Promise<void> => {
@@ -67,7 +102,21 @@ export async function openPlace(t: Ends, options: PlaceOptions = {}) {
     await who.whenIdle()
   }
   const at = (path: string): string => join(workspace, path)
-  return { ctx, adapter, base, home, workspace, agent, turn, turnOf, at, notices, openAgent, resumeAgent }
+  return {
+    ctx,
+    adapter,
+    base,
+    home,
+    workspace,
+    agent,
+    turn,
+    turnOf,
+    turnAmid,
+    at,
+    notices,
+    openAgent,
+    resumeAgent,
+  }
 }
 
 export type Place = Awaited<ReturnType<typeof openPlace>>

@@ -21,19 +21,24 @@ const agentChange: fc.Arbitrary<Change> = fc.record({
 })
 /** Files of names that the agent uses too, so that both change the same. */
 const userChange: fc.Arbitrary<Change> = fc.record({
-  kind: fc.constantFrom('write', 'write', 'delete'),
+  kind: fc.constantFrom('write', 'write', 'delete', 'mode'),
   path: fc.constantFrom('a', 'b', 'd/a', 'mine'),
   other: path,
 })
-const step = fc.record({ changes: fc.array(agentChange, { minLength: 1, maxLength: 4 }) })
+const userChanges = fc.array(userChange, { maxLength: 2 })
+const step = fc.record({
+  asked: userChanges,
+  answering: userChanges,
+  changes: fc.array(agentChange, { maxLength: 4 }),
+})
 const turn = fc.record({
-  before: fc.array(userChange, { maxLength: 2 }),
+  before: userChanges,
   steps: fc.array(step, { minLength: 1, maxLength: 3 }),
 })
 
 let contents = 0
 
-function make(at: (path: string) => string, { kind, path: name, other }: Change): void {
+function make(at: (path: string) => string, { kind, path: name, other }: Change, who = ''): void {
   try {
     const target = at(name)
     if (kind === 'delete' || kind === 'clear') rmSync(target, { recursive: kind === 'clear' })
@@ -44,7 +49,7 @@ function make(at: (path: string) => string, { kind, path: name, other }: Change)
     mkdirSync(dirname(target), { recursive: true })
     if (kind === 'link') symlinkSync(other, target)
     // Bytes that are no text, and line ends of two kinds.
-    else writeFileSync(target, Buffer.from(`${contents++}\r\n\xff\0\n`, 'latin1'))
+    else writeFileSync(target, Buffer.from(`${who}${contents++}\r\n\xff\0\n`, 'latin1'))
   } catch (error) {
     assert.match(String((error as NodeJS.ErrnoException).code), /^E/)
   }
@@ -73,7 +78,7 @@ test('going back to any point gives the very files of then, but for what the use
   await fc.assert(
     fc.asyncProperty(
       fc.array(turn, { minLength: 1, maxLength: 3 }),
-      fc.array(userChange, { maxLength: 2 }),
+      userChanges,
       fc.nat(),
       async (turns, last, pick) => {
         const ends: (() => Promise<void>)[] = []
@@ -87,7 +92,8 @@ test('going back to any point gives the very files of then, but for what the use
           /** What is back as it was counts as not touched; a write may follow a link to another name. */
           const byUser = (changes: readonly Change[]): void => {
             const before = treeOf(workspace)
-            for (const change of changes) make(at, change)
+            // Clocks tick in steps: what is as long, and written in the same one, looks the same.
+            for (const change of changes) make(at, change, 'by the user ')
             const after = treeOf(workspace)
             for (const name of new Set([...Object.keys(before), ...Object.keys(after)]))
               if (after[name] !== before[name]) touched.push({ path: name, state: states.length })
@@ -95,10 +101,14 @@ test('going back to any point gives the very files of then, but for what the use
           for (const { before, steps } of turns) {
             byUser(before)
             states.push(treeOf(workspace))
-            await place.turn(
+            await place.turnAmid(
+              {
+                asked: index => byUser(steps[index]?.asked ?? []),
+                answering: index => byUser(steps[index]?.answering ?? []),
+              },
               ...steps.map(({ changes }, index) => () => {
-                if (index > 0) states.push(treeOf(workspace))
                 for (const change of changes) make(at, change)
+                if (index < steps.length - 1) states.push(treeOf(workspace))
               }),
             )
           }

@@ -48,10 +48,12 @@ declare module '@dsh/protocol/events' {
     /** The files of the workspace as they were right after event `after`. */
     'restore/point': {
       readonly turn: number
-      /** Absent on the point of a turn's beginning. */
+      /** Absent on the point of a turn's beginning, and on the user's. */
       readonly step?: number
       /** The first call of the step that may have changed files. */
       readonly callId?: CallId
+      /** What is different was changed within the turn, while no call of the session ran. */
+      readonly by?: 'user'
       readonly after: number
       /** Names the state in the private repository of the workspace. */
       readonly commit: string

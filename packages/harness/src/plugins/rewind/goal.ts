@@ -7,7 +7,7 @@ import type { RawPath } from './paths.ts'
 import { cutBefore } from './place.ts'
 import type { Cut } from './place.ts'
 import { lastPoint, pointAt, pointsOf } from './points.ts'
-import type { TreeState } from './repository.ts'
+import type { Repository, TreeState } from './repository.ts'
 import type { RestorePoint, RewindOptions, RewindTarget } from './service.ts'
 import type { Workspace } from './workspace.ts'
 
@@ -62,7 +62,9 @@ function pointsAfter(session: Session, seq: number): readonly RestorePoint[] {
   return pointsOf(session).filter(point => point.seq > seq)
 }
 
-/** What was different at the beginning of a turn was changed between two of them: by nobody of the session. */
+/**
+ * Files and empty folders that differ at the beginning of a turn, or before a call: changed by nobody of the session.
+ */
 export async function changedByUser(
   { repository }: Workspace,
   points: readonly RestorePoint[],
@@ -70,12 +72,37 @@ export async function changedByUser(
   const paths = new Set<RawPath>()
   for (const { kind, parent, commit, files, changed, kept = [] } of points) {
     for (const path of kept) paths.add(rawPath(path))
-    if (kind !== 'turn' || parent === undefined || files === 0) continue
+    if (kind === 'step' || kind === 'rewind' || parent === undefined || parent === commit) continue
     const all = files === changed.length ? changed.map(({ path }) => rawPath(path)) : undefined
     for (const path of all ?? (await repository.changes(parent, commit)).map(change => change.path))
       paths.add(path)
+    for (const path of await otherwiseChanged(repository, parent, commit)) paths.add(path)
   }
   return paths
+}
+
+/** Files of which the permission bits alone are different, and empty folders that came or went. */
+async function otherwiseChanged(
+  repository: Repository,
+  parent: string,
+  commit: string,
+): Promise<readonly RawPath[]> {
+  const states = await Promise.all([parent, commit].map(each => repository.state(each))).catch(
+    (error: unknown) => {
+      // It was named by the log, as far as it can be.
+      if (error instanceof RewindError && error.code === 'REWIND_POINT_GONE') return []
+      throw error
+    },
+  )
+  const [before, after] = states
+  if (before === undefined || after === undefined) return []
+  const files = [...after.files].flatMap(([path, { mode }]) => {
+    const last = before.files.get(path)
+    return last === undefined || last.mode === mode ? [] : [path]
+  })
+  const [had, has] = [before, after].map(({ facts }) => new Set(facts.empty))
+  const folders = [...(had?.symmetricDifference(has ?? had) ?? [])]
+  return [...files, ...folders.map(rawPath)]
 }
 
 /** What the rules of a state leave out. */

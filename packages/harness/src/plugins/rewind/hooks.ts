@@ -32,9 +32,15 @@ export function hookUp(ctx: Context, keeper: Keeper): void {
         ...(parent === undefined ? {} : { parent }),
       }
       if (ctx.tools.executionMode(call) === 'parallel') return next()
-      await untilAborted(keeper.beforeChange(agent.session, rootCallId), signal)
+      await untilAborted(keeper.beforeChange(agent.session), signal)
       // The pipeline looks at the signal again before it runs the body.
-      return next()
+      if (signal.aborted) return next()
+      const leave = keeper.enter(agent.session, rootCallId)
+      try {
+        return await next()
+      } finally {
+        leave()
+      }
     },
     { global: true, prepend: true },
   )

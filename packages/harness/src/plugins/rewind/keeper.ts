@@ -6,7 +6,8 @@ import type { SkippedPaths } from './events.ts'
 import { shownPath } from './paths.ts'
 import { lastPoint } from './points.ts'
 import type { PathChange, TreeFacts } from './repository.ts'
-import type { Workspace } from './workspace.ts'
+import { looksSame } from './walk.ts'
+import type { Sight, Workspace } from './workspace.ts'
 import type { Workspaces } from './workspaces.ts'
 
 /** What is known of one session while it lives here. */
@@ -15,6 +16,10 @@ interface Watched {
   turn: number
   /** The first call since the last point that may have changed files. */
   dirty: { readonly turn: number; readonly step: number; readonly callId: CallId } | undefined
+  /** Calls that may change files and run now. */
+  calls: number
+  /** How the files looked when the last such call ended. Never rejects. */
+  sight: Promise<Sight | undefined> | undefined
   /** What is being taken; settles when all of it is, and never rejects. */
   running: Promise<void> | undefined
   /** The same up to the last point of a step. */
@@ -25,6 +30,8 @@ interface Order {
   readonly turn: number
   readonly step?: number
   readonly callId?: CallId
+  /** What is different was changed while no call of the session ran. */
+  readonly by?: 'user'
   readonly after: number
 }
 
@@ -32,9 +39,11 @@ const namedChanges = 50
 const namedSkipped = 20
 
 /**
- * Takes the points of living sessions: when a turn begins, and after each step that may have changed files.
+ * Takes the points of living sessions: when a turn begins, after each step that may have changed files, and before a
+ * call that may change files where somebody else changed some since.
  *
- * A point is begun only once the next request is out, and whatever may change files waits until it is taken.
+ * A point is begun only once the next request is out, and whatever may change files waits until it is taken. The files
+ * are looked at when a call ends, so that what the user changes from then on is not taken for the session's.
  */
 export class Keeper {
   readonly #workspaces: Workspaces
@@ -59,12 +68,33 @@ export class Keeper {
   }
 
   /** Resolves when all that is due has been taken; a call that may change files runs then. */
-  async beforeChange(session: Session, callId: CallId): Promise<void> {
-    this.begin(session)
+  async beforeChange(session: Session): Promise<void> {
     const watched = this.#of(session)
-    if (watched.running !== undefined) await watched.running
+    // A call within a call: nobody knows which of them changes what.
+    if (watched.calls > 0) return
+    this.begin(session)
+    await watched.running
+    const { openTurn: turn } = session.fold(turnCursor)
+    if (turn === undefined || watched.calls > 0) return
+    const after = session.length - 1
+    const { dirty } = watched
+    if (dirty !== undefined && !(await this.#hasChangedSince(session, watched.sight))) return
+    if (dirty !== undefined && watched.dirty === dirty) this.#runStep(session, watched, { ...dirty, after })
+    this.#run(session, watched, { turn, by: 'user', after })
+    await watched.running
+  }
+
+  /** A call that may change files runs until what is returned is called, once. */
+  enter(session: Session, callId: CallId): () => void {
+    const watched = this.#of(session)
+    watched.calls++
+    watched.sight = undefined
     const { openTurn: turn, openStep: step } = session.fold(turnCursor)
     if (turn !== undefined && step !== undefined) watched.dirty ??= { turn, step, callId }
+    return () => {
+      watched.calls--
+      if (watched.calls === 0) watched.sight = this.#look(session)
+    }
   }
 
   /**
@@ -95,7 +125,14 @@ export class Keeper {
   #of(session: Session): Watched {
     const known = this.#watched.get(session)
     if (known !== undefined) return known
-    const watched = { turn: 0, dirty: undefined, running: undefined, steps: undefined }
+    const watched: Watched = {
+      turn: 0,
+      dirty: undefined,
+      calls: 0,
+      sight: undefined,
+      running: undefined,
+      steps: undefined,
+    }
     this.#watched.set(session, watched)
     return watched
   }
@@ -105,13 +142,29 @@ export class Keeper {
     const { dirty } = watched
     const { openTurn, openStep } = session.fold(turnCursor)
     if (dirty === undefined || (openTurn === dirty.turn && openStep === dirty.step)) return
-    watched.dirty = undefined
-    const after = session.last('step/end')?.seq ?? session.length - 1
-    this.#run(session, watched, { ...dirty, after })
+    this.#runStep(session, watched, { ...dirty, after: session.last('step/end')?.seq ?? session.length - 1 })
   }
 
-  #run(session: Session, watched: Watched, order: Order): void {
-    const before = watched.running
+  #runStep(session: Session, watched: Watched, order: Order): void {
+    const { sight } = watched
+    watched.dirty = undefined
+    watched.sight = undefined
+    this.#run(session, watched, order, sight)
+  }
+
+  async #look({ header: { cwd } }: Session): Promise<Sight | undefined> {
+    const workspace = cwd === undefined ? undefined : this.#workspaces.opened(cwd)
+    // What stops it stops the point, which says so.
+    return await workspace?.look().catch(() => undefined)
+  }
+
+  async #hasChangedSince(session: Session, sight: Promise<Sight | undefined> | undefined): Promise<boolean> {
+    const [before, now] = await Promise.all([sight, this.#look(session)])
+    return before === undefined || now === undefined || !looksSame(before.walked, now.walked)
+  }
+
+  #run(session: Session, watched: Watched, order: Order, sight?: Promise<Sight | undefined>): void {
+    const before = Promise.all([sight, watched.running]).then(([seen]) => seen)
     const running = this.#take(session, order, before).catch(this.#report)
     watched.running = running
     if (order.step !== undefined) watched.steps = running
@@ -123,13 +176,13 @@ export class Keeper {
     })
   }
 
-  async #take(session: Session, order: Order, before: Promise<void> | undefined): Promise<void> {
-    await before
+  async #take(session: Session, order: Order, before: Promise<Sight | undefined>): Promise<void> {
+    const sight = await before
     const { cwd } = session.header
     const workspace = cwd === undefined ? undefined : await this.#workspaces.get(cwd)
     if (cwd === undefined || workspace === undefined) return
     const signal = order.step === undefined ? this.#workspaces.closing : undefined
-    const data = await pointOf(session, { order, workspace, signal }).catch((error: unknown) => {
+    const data = await pointOf(session, { order, workspace, sight, signal }).catch((error: unknown) => {
       this.#workspaces.switchOff(cwd, error)
     })
     if (data !== undefined && signal?.aborted !== true) session.append('restore/point', data)
@@ -141,29 +194,32 @@ export function refOf(id: SessionId): string {
   return `refs/dsh/sessions/${createHash('sha256').update(id).digest('hex').slice(0, 32)}`
 }
 
-/** Undefined where a step left everything as it was. */
+/** Undefined where a step, or the user, left everything as it was. */
 async function pointOf(
   session: Session,
   {
     order,
     workspace,
+    sight,
     signal,
   }: {
     readonly order: Order
     readonly workspace: Workspace
+    readonly sight: Sight | undefined
     readonly signal: AbortSignal | undefined
   },
 ): Promise<SessionEventMap['restore/point'] | undefined> {
-  const { turn, step } = order
+  const { turn, step, by } = order
   const last = lastPoint(session)?.commit
   const message = `${session.id} turn ${turn}${step === undefined ? '' : ` step ${step}`}`
   const { commit, facts, ignored } = await workspace.take({
     ref: refOf(session.id),
     parent: last,
     message,
+    sight,
     signal,
   })
-  if (step !== undefined && commit === last) return undefined
+  if ((step !== undefined || by !== undefined) && commit === last) return undefined
   const since = last === undefined || last === commit ? [] : await changesSince(workspace, last, commit)
   const [parent, changes] = since === 'gone' ? [undefined, []] : [last, since]
   const changed = changes

@@ -12,9 +12,10 @@ export const rewindEvents: readonly EventTypeDefinition[] = [
 const scopes: readonly unknown[] = ['conversation', 'files', 'both']
 
 function assertPoint(data: unknown): void {
-  const { turn, step, after, commit, parent, files, insertions, deletions, changed } = fieldsOf(data)
+  const { turn, step, by, after, commit, parent, files, insertions, deletions, changed } = fieldsOf(data)
   if (!isPositive(turn)) throw wrong('turn', turn)
   if (step !== undefined && !isPositive(step)) throw wrong('step', step)
+  if (by !== undefined && (by !== 'user' || step !== undefined)) throw wrong('by', by)
   if (!isCount(after)) throw wrong('after', after)
   assertCommit('commit', commit)
   if (parent !== undefined) assertCommit('parent', parent)

@@ -32,7 +32,7 @@ export interface PlanInput {
   /** What the session left. */
   readonly last: TreeState
   readonly target: TreeState
-  /** Paths that somebody else changed after the target, however they look now. */
+  /** Files and empty folders that somebody else changed after the target, however they look now. */
   readonly byUser: ReadonlySet<RawPath>
   readonly overwrite: ReadonlySet<RawPath>
   /** Whether the target left the path out for its ignore rules. */
@@ -74,7 +74,7 @@ function leavingIn({ now, last, target, byUser }: PlanInput, steps: readonly Fil
   const changed = [...now.files.keys(), ...last.files.keys()].filter(
     path => !isSameFile(now.files.get(path), last.files.get(path)),
   )
-  const shared = new Set([...byUser, ...changed].flatMap(foldersOf))
+  const shared = new Set([...byUser, ...changed].flatMap(path => [...foldersOf(path), path]))
   const wanted = foldersIn(target)
   const made = foldersIn(last)
   const gone = steps.flatMap(({ path, action }) => (action === 'delete' ? foldersOf(path) : []))
@@ -85,9 +85,9 @@ function leavingIn({ now, last, target, byUser }: PlanInput, steps: readonly Fil
     .toSorted((a, b) => b.length - a.length)
 }
 
-function comingIn({ now, target }: PlanInput): readonly RawPath[] {
+function comingIn({ now, target, byUser }: PlanInput): readonly RawPath[] {
   const there = foldersIn(now)
-  return emptyIn(target).filter(folder => !there.has(folder))
+  return emptyIn(target).filter(folder => !there.has(folder) && !byUser.has(folder))
 }
 
 function reasonToKeep(path: RawPath, input: PlanInput): KeptReason | undefined {

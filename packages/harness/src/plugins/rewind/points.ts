@@ -75,9 +75,9 @@ const restorePoints: FoldDefinition<Points, (typeof types)[number]> = {
 }
 
 function entryOf(state: Points, { seq, data }: SessionEvent<'restore/point'>): Entry {
-  const { callId, changed = [], ...rest } = data
-  const kind = data.step === undefined ? 'turn' : 'step'
-  const place = kind === 'turn' ? state.turnSeq : callSeq(state.calls, callId)
+  const { callId, by, changed = [], ...rest } = data
+  const kind = by ?? (data.step === undefined ? 'turn' : 'step')
+  const place = kind === 'step' ? callSeq(state.calls, callId) : state.turnSeq
   return { point: { seq, kind, ...rest, changed }, seq: place ?? data.after, before: state.last }
 }
 
@@ -145,7 +145,7 @@ export function rowsOf(session: Session): readonly RewindRow[] {
     }
   })
   const others = entries.flatMap(({ point, seq }): RewindRow[] => {
-    if (point.kind === 'turn') return []
+    if (point.kind === 'turn' || point.kind === 'user') return []
     const { turn, files, insertions, deletions } = point
     const event = session.at(seq)
     return [

@@ -7,7 +7,8 @@ import type { ChangedPath, FileAction, KeptReason, LogPlace, RewindScope, Skippe
 export interface RestorePoint {
   /** The event that tells of it. */
   readonly seq: number
-  readonly kind: 'turn' | 'step' | 'rewind'
+  /** `user`: taken within a turn, of what somebody else changed. */
+  readonly kind: 'turn' | 'step' | 'user' | 'rewind'
   readonly turn: number
   readonly step?: number
   /** The files are as they were right after this event. */

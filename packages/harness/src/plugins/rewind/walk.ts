@@ -200,6 +200,17 @@ export function isSameLook(a: Look, b: Look): boolean {
   )
 }
 
+/** Nothing came, went or was written between two walks, as far as looks tell. */
+export function looksSame(a: Walked, b: Walked): boolean {
+  if (a.files.size !== b.files.size || a.folders.size !== b.folders.size) return false
+  for (const folder of a.folders) if (!b.folders.has(folder)) return false
+  for (const [path, look] of a.files) {
+    const other = b.files.get(path)
+    if (other === undefined || !isSameLook(look, other)) return false
+  }
+  return true
+}
+
 /** Clocks of file systems tick in steps: what changed just now may change again and look the same. */
 const tickMs = 50
 

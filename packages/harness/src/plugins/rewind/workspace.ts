@@ -23,7 +23,20 @@ export interface TakeOptions {
   /** The state that comes before it in the same session. */
   readonly parent?: string | undefined
   readonly message: string
+  /** Keeps how the files were then. One that changed since is left as the state before has it. */
+  readonly sight?: Sight | undefined
   readonly signal?: AbortSignal | undefined
+}
+
+/** How all files looked at one moment; good for one state. */
+export interface Sight {
+  readonly walked: Walked
+  readonly base: Base | undefined
+}
+
+interface KeepHow {
+  readonly base: Base | undefined
+  readonly isSight: boolean
 }
 
 /** A state that is kept. */
@@ -83,6 +96,12 @@ export class Workspace {
     return taken
   }
 
+  /** Only looks, so that a state of this moment can be kept later. Small workspaces are done when it returns. */
+  async look(): Promise<Sight> {
+    const base = this.#base
+    return { base, walked: await this.#walk(AbortSignal.timeout(this.#config.maxMs)) }
+  }
+
   /** What the last state holds is no longer trusted: the next one reads all files again. */
   async distrust(): Promise<void> {
     await this.#queue
@@ -103,11 +122,12 @@ export class Workspace {
   }
 
   async #take(options: TakeOptions & { readonly signal: AbortSignal }): Promise<Taken> {
-    const { signal, parent } = options
+    const { signal, parent, sight } = options
     signal.throwIfAborted()
-    const walked = await this.#walk(signal)
+    const walked = sight?.walked ?? (await this.#walk(signal))
+    const base = sight === undefined ? this.#base : sight.base
     try {
-      return await this.#keep(walked, options)
+      return await this.#keep(walked, options, { base, isSight: sight !== undefined })
     } catch (error) {
       if (signal.aborted) throw error
       await this.repository.mend()
@@ -115,7 +135,8 @@ export class Workspace {
       // What the index or the session builds on may have been removed: then everything is read again, once.
       this.#base = undefined
       const isThere = parent !== undefined && (await this.repository.has(parent))
-      return await this.#keep(walked, { ...options, parent: isThere ? parent : undefined })
+      const again = { ...options, parent: isThere ? parent : undefined }
+      return await this.#keep(walked, again, { base: undefined, isSight: false })
     }
   }
 
@@ -151,16 +172,21 @@ export class Workspace {
     }
   }
 
-  async #keep(walked: Walked, options: TakeOptions & { readonly signal: AbortSignal }): Promise<Taken> {
-    const base = this.#base
-    const draft = new Draft(walked, base, path => this.#read(path, walked))
+  async #keep(
+    walked: Walked,
+    options: TakeOptions & { readonly signal: AbortSignal },
+    { base, isSight }: KeepHow,
+  ): Promise<Taken> {
+    const read = (path: RawPath): FileContent | Unread =>
+      isSight ? this.#readUnchanged(path, walked) : this.#read(path, walked)
+    const draft = new Draft(walked, base, read)
     const edits = draft.edits()
     const first = await edits.next()
     const { ref, parent, message, signal } = options
     const { ignored } = walked
     if (first.done === true && base !== undefined && draft.hasFactsOf(base)) {
-      this.#base = { ...base, known: draft.known }
       const commit = await this.#reusable(base, parent)
+      this.#base = { ...base, commit: commit ?? base.commit, known: draft.known }
       if (commit !== undefined) {
         await this.#point(ref, commit)
         return { commit, facts: base.facts, ignored }
@@ -194,7 +220,16 @@ export class Workspace {
     this.#refs.set(ref, commit)
   }
 
-  #read(path: RawPath, walked: Walked): FileContent | undefined {
+  /** As it was when it was walked by, or nothing. */
+  #readUnchanged(path: RawPath, walked: Walked): FileContent | Unread {
+    const seen = walked.files.get(path)
+    const content = this.#read(path, walked)
+    const stats = lookAt(this.raw, path)
+    const isSame = seen !== undefined && stats !== undefined && isSameLook(seen, lookOf(stats))
+    return isSame ? content : 'changed-since'
+  }
+
+  #read(path: RawPath, walked: Walked): FileContent | Unread {
     const seen = walked.files.get(path)
     if (seen === undefined) return undefined
     const content = readContent(this.raw, path, { seen, maxBytes: this.#config.maxFileBytes })
@@ -207,15 +242,18 @@ export class Workspace {
   }
 }
 
+/** A path that the state leaves out, or leaves as it was. */
+type Unread = undefined | 'changed-since'
+
 /** The next state while it is made of the last one and a walk. */
 class Draft {
   readonly known = new Map<RawPath, Known>()
   readonly #walked: Walked
   readonly #base: Base | undefined
-  readonly #read: (path: RawPath) => FileContent | undefined
+  readonly #read: (path: RawPath) => FileContent | Unread
   #haveModesChanged = false
 
-  constructor(walked: Walked, base: Base | undefined, read: (path: RawPath) => FileContent | undefined) {
+  constructor(walked: Walked, base: Base | undefined, read: (path: RawPath) => FileContent | Unread) {
     this.#walked = walked
     this.#base = base
     this.#read = read
@@ -241,6 +279,10 @@ class Draft {
       return undefined
     }
     const content = this.#read(path)
+    if (content === 'changed-since') {
+      if (last !== undefined) this.known.set(path, last)
+      return undefined
+    }
     if (content === undefined) return last === undefined ? undefined : { path }
     const { kind, oid, look: read } = content
     this.known.set(path, { look: read, kind, oid, fresh: isFresh(read) })
