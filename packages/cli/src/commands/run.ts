@@ -10,6 +10,7 @@ import type { RunOptions } from '../run/options.ts'
 import { readPrompt } from '../run/prompt.ts'
 import { Stop } from '../run/signals.ts'
 import { work } from '../run/work.ts'
+import { withFix } from '../with-fix.ts'
 import type { Arguments, CommandBody } from '../command.ts'
 import type { Io } from '../io.ts'
 
@@ -50,6 +51,6 @@ async function begin(prompt: string, { args, options, stop, io }: Order): Promis
     const again = againCommand(prompt, args, io.command)
     return await work({ ctx, prompt, schema, last, options, stop, io, again })
   } catch (error) {
-    throw withPrompt(error, prompt, args, io.command)
+    throw withPrompt(withFix(error, io), prompt, args, io.command)
   }
 }

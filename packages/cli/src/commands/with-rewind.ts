@@ -4,6 +4,7 @@ import { headless } from '@dsh/harness/presets/headless'
 import { assertStore, compositionFiles, tellRowsThatAreOff } from '../composition.ts'
 import { usageError } from '../errors.ts'
 import { inert } from '../text.ts'
+import { withFix } from '../with-fix.ts'
 import type { Io } from '../io.ts'
 
 /** Does `job` with the plugins of a run, since logs may be written, and ends them. */
@@ -19,6 +20,8 @@ export async function withRewind<T>(io: Io, job: (rewind: Rewind, ctx: Context) 
     if (rewind === undefined)
       throw usageError('REWIND_OFF', 'the plugin "rewind" does not run', `${io.command} plugin why rewind`)
     return await job(rewind, ctx)
+  } catch (error) {
+    throw withFix(error, io)
   } finally {
     await ctx.dispose()
   }

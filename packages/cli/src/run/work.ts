@@ -8,7 +8,6 @@ import { correctionFor } from './answer-schema.ts'
 import { answerAsks } from './ask.ts'
 import { canAsk } from '../person.ts'
 import { humanFeed, jsonFeed } from './feed.ts'
-import { fixFor } from './fixes.ts'
 import type { Job, Talk } from './job.ts'
 import { writeLastModel } from './last-model.ts'
 import type { ModelChoice } from './model.ts'
@@ -18,10 +17,10 @@ import { tellOutcome } from './report.ts'
 import type { Stop } from './signals.ts'
 import { Watch } from './watch.ts'
 import { endWithin } from '../end.ts'
-import { CliError, exitCode } from '../errors.ts'
+import { exitCode } from '../errors.ts'
 import { errorLines, reportOf } from '../report-error.ts'
 import { inert, unbroken } from '../text.ts'
-import type { Io } from '../io.ts'
+import { withFix } from '../with-fix.ts'
 
 /** How long a cancelled turn may take to end, and then what was mounted. */
 const endMs = 5000
@@ -47,7 +46,7 @@ async function runIn(target: Target, job: Job): Promise<number> {
   const tell = (text: string): void => io.err.line(`note: ${inert(text)}`)
   const watch = new Watch(ctx, target.id, { folder: target.folder, feed, tell })
   const { handle, choice } = await openSession(target, job).catch((error: unknown) => {
-    throw withFix(error, target, io)
+    throw withFix(error, io, target.id)
   })
   const { session } = handle.agent
   for (const line of startLines(choice, target)) io.err.line(line)
@@ -69,15 +68,6 @@ async function tellRecovery(session: Session, { ctx, io, stop }: Job): Promise<v
   if (report === undefined) return
   const { recoveredLines } = await import('./recovered.ts')
   for (const line of recoveredLines(report, session.header.cwd)) io.err.line(line)
-}
-
-/** What is wrong with the session itself is mended by a command that names it. */
-function withFix(error: unknown, { id }: Target, { command, home }: Io): unknown {
-  const { code, message, exitCode: exit, fix } = reportOf(error)
-  const mending = fix ?? fixFor({ code, cause: error }, { command, home, sessionId: id })
-  return mending === undefined
-    ? error
-    : new CliError(code, message, { cause: error, exitCode: exit, fix: mending })
 }
 
 function startLines(

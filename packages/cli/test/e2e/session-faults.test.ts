@@ -90,7 +90,22 @@ test('a folder of sessions that may not be read is named as such, with a way out
   const told = `error STORE_FAILED: the sessions cannot be listed: permission is denied: ${folder}\n  `
   assert.deepEqual([shown.code, resumed.code], [1, 1])
   assert.ok(shown.stderr.startsWith(`${told}export DSH_HOME=…`), shown.stderr)
-  assert.ok(resumed.stderr.startsWith(told), resumed.stderr)
+  assert.ok(resumed.stderr.startsWith(`${told}export DSH_HOME=…`), resumed.stderr)
+})
+
+test('whatever cannot be done with a damaged session, the command that mends it is named', async t => {
+  const { dsh, provider, logs } = bench(t)
+  await provider({ fallback: reply.text('ok') })
+  const id = sessionIn((await dsh(['run', 'one'])).stderr)
+  writeFileSync(logs()[0] ?? '', 'no log')
+  const told = new RegExp(`^error SESSION_DAMAGED: .*\n {2}.*session repair ${id}\n`, 'm')
+  const words = [['archive'], ['export'], ['fork'], ['show'], ['rename', 'title']]
+  for (const [action = '', ...rest] of words) {
+    const { code, stderr } = await dsh(['session', action, id, ...rest])
+    assert.deepEqual([code, told.test(stderr)], [1, true], stderr)
+  }
+  assert.match((await dsh(['run', '-r', id, 'two'])).stderr, told)
+  assert.match((await dsh(['rewind', id])).stderr, told)
 })
 
 test('a lock that says anything whatever never is an error of dsh itself', async t => {

@@ -2,10 +2,8 @@ import type { StoredSession } from '@dsh/harness/session'
 import { sessionReader } from '@dsh/harness/presets/headless'
 import type { SessionReader } from '@dsh/harness/presets/headless'
 import { assertStore, compositionFiles, tellRowsThatAreOff } from '../../composition.ts'
-import { CliError } from '../../errors.ts'
-import { reportOf } from '../../report-error.ts'
-import { fixFor } from '../../run/fixes.ts'
 import { inert } from '../../text.ts'
+import { withFix } from '../../with-fix.ts'
 import type { Io, Output } from '../../io.ts'
 
 /** Does `job` with the stored sessions, and closes them. Nothing is written but by `job`. */
@@ -21,15 +19,6 @@ export async function withReader<T>(io: Io, job: (reader: SessionReader) => Prom
   } finally {
     await reader.close()
   }
-}
-
-/** What is wrong with the place where sessions are kept is mended the same way whatever was to be done there. */
-function withFix(error: unknown, { command, home }: Io): unknown {
-  const { code, message, exitCode, fix } = reportOf(error)
-  const mending = fix ?? fixFor({ code, cause: error }, { command, home })
-  return mending === undefined || fix !== undefined
-    ? error
-    : new CliError(code, message, { cause: error, exitCode, fix: mending })
 }
 
 /** Says what a reader must know beside the events. */

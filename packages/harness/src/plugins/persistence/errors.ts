@@ -34,6 +34,7 @@ export type PersistenceErrorCode =
 interface PersistenceErrorOptions extends ErrorOptions {
   readonly holder?: SessionHolder | undefined
   readonly lock?: string | undefined
+  readonly sessionId?: SessionId | undefined
 }
 
 export class PersistenceError extends HarnessError<PersistenceErrorCode> {
@@ -45,11 +46,14 @@ export class PersistenceError extends HarnessError<PersistenceErrorCode> {
   readonly holder: SessionHolder | undefined
   /** Where a lock lies that does not say whose it is, with SESSION_HELD. */
   readonly lock: string | undefined
+  /** Which session is damaged, with SESSION_DAMAGED, where its own log is. */
+  readonly sessionId: SessionId | undefined
 
   constructor(code: PersistenceErrorCode, message: string, options: PersistenceErrorOptions = {}) {
     super(code, message, options)
     this.holder = options.holder
     this.lock = options.lock
+    this.sessionId = options.sessionId
   }
 }
 
@@ -58,7 +62,8 @@ export function notStored(id: SessionId): PersistenceError {
 }
 
 export function damagedLog(id: SessionId, reason: string, path: string): PersistenceError {
-  return new PersistenceError('SESSION_DAMAGED', `the log of session "${id}" is damaged: ${reason}: ${path}`)
+  const message = `the log of session "${id}" is damaged: ${reason}: ${path}`
+  return new PersistenceError('SESSION_DAMAGED', message, { sessionId: id })
 }
 
 /** Throws STALE_APPEND for events that do not begin at `next`, or have a gap. */

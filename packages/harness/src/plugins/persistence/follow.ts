@@ -186,7 +186,13 @@ class StoredRounds {
 
   #doubt(reason: string): void {
     if (this.isDoubtful)
-      throw new PersistenceError('SESSION_DAMAGED', `the log of session "${this.#id}" is damaged: ${reason}`)
+      throw new PersistenceError(
+        'SESSION_DAMAGED',
+        `the log of session "${this.#id}" is damaged: ${reason}`,
+        {
+          sessionId: this.#id,
+        },
+      )
     this.isDoubtful = true
   }
 

@@ -98,9 +98,7 @@ function prepare(log: StoredLog, seed: readonly SessionEvent[], sessions: Sessio
     throw new PersistenceError(
       'SESSION_DAMAGED',
       `session "${header.id}" is damaged: ${reason}: ${log.path}`,
-      {
-        cause,
-      },
+      { cause, sessionId: header.id },
     )
   }
 }
