@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs'
+import { mkdir, mkdtemp, rename, rm, symlink, utimes, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { createLocalProcesses } from '@dsh/harness/plugins/persistence'
@@ -208,3 +209,40 @@ for (const [name, breakIt] of Object.entries(breaks))
     await ctx.rewind.apply(agent.session, last, { scope: 'files' })
     assert.equal(readFileSync(at('a'), 'utf8'), 'new')
   })
+
+test('a point that takes too long leaves nothing that takes room', async t => {
+  const folder = await mkdtemp(join(tmpdir(), 'rewind-path-'))
+  t.after(() => rm(folder, { recursive: true, force: true }))
+  const hanging =
+    '[ "$1" = fast-import ] && { touch objects/pack/tmp_pack_it fast_import_crash_2; exec /bin/sleep 9; }'
+  const script = `#!/bin/sh\nPATH='${process.env['PATH']}'\n${hanging}\nexec git "$@"\n`
+  await writeFile(join(folder, 'git'), script, { mode: 0o755 })
+  const place = await openPlace(t, { env: { PATH: folder }, maxMs: 1000 })
+  await place.turn(() => writeFile(place.at('a'), '1'))
+  assert.deepEqual(
+    place.notices.map(({ code }) => code),
+    ['REWIND_OFF'],
+  )
+  const store = storeOf(place)
+  assert.deepEqual(readdirSync(join(store, 'objects/pack')), [])
+  assert.deepEqual(globSync('fast_import_crash_*', { cwd: store }), [])
+})
+
+test('once a day what a killed git left goes, but for what is still being written', async t => {
+  const place = await openPlace(t)
+  await place.turn(() => writeFile(place.at('a'), '1'))
+  const store = storeOf(place)
+  const old = new Date(Date.now() - 48 * 60 * 60 * 1000)
+  for (const path of ['objects/pack/tmp_pack_old', 'fast_import_crash_1', 'packed-refs.lock']) {
+    await writeFile(join(store, path), '')
+    await utimes(join(store, path), old, old)
+  }
+  await utimes(join(store, 'HEAD'), old, old)
+  await writeFile(join(store, 'objects/pack/tmp_pack_new'), '')
+  await place.turn(() => writeFile(place.at('a'), '2'))
+  await place.turn(() => writeFile(place.at('a'), '3'))
+  await place.ctx.dispose()
+  const patterns = ['objects/pack/tmp_*', 'fast_import_crash_*', '*.lock']
+  const left = patterns.flatMap(each => globSync(each, { cwd: store }))
+  assert.deepEqual(left, ['objects/pack/tmp_pack_new'])
+})

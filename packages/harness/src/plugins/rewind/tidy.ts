@@ -24,6 +24,8 @@ export async function tidy(repository: Repository, { keepDays, around, now }: Ti
   const stamp = join(repository.folder, 'HEAD')
   if ((await stat(stamp)).mtimeMs > now - dayMs) return
   await utimes(stamp, new Date(now), new Date(now))
+  await removeLeftovers(repository.folder, { since: Infinity, now })
+  await unlinkOld(join(repository.folder, 'packed-refs.lock'), now - dayMs)
   const dropped = await dropOldRefs(repository, now - keepDays * dayMs)
   const loose = await readdir(join(repository.folder, 'objects', '17')).catch(() => [])
   if (dropped === 0 && loose.length < looseInOneFolder) return
@@ -55,6 +57,36 @@ function pack(folder: string, { path }: GitSurroundings): void {
   })
   child.on('error', () => {})
   child.unref()
+}
+
+const hourMs = 60 * 60 * 1000
+/** File systems round times. */
+const roundedMs = 100
+
+/**
+ * Removes what a git that was killed, or had no room, left of its packs and reports: all from `since` on, and what
+ * is so old that nobody writes it any more. Another program whose pack goes with them makes it again.
+ */
+export async function removeLeftovers(
+  folder: string,
+  { since, now }: { readonly since: number; readonly now: number },
+): Promise<void> {
+  const packs = join(folder, 'objects', 'pack')
+  const found = await Promise.all([namesIn(packs, 'tmp_'), namesIn(folder, 'fast_import_crash_')])
+  for (const path of found.flat()) {
+    const time = (await stat(path).catch(() => undefined))?.mtimeMs ?? now
+    if (time >= since - roundedMs || time < now - hourMs) await unlink(path).catch(() => {})
+  }
+}
+
+async function namesIn(folder: string, beginning: string): Promise<readonly string[]> {
+  const names = await readdir(folder).catch(() => [])
+  return names.filter(name => name.startsWith(beginning)).map(name => join(folder, name))
+}
+
+async function unlinkOld(path: string, before: number): Promise<void> {
+  const stats = await stat(path).catch(() => undefined)
+  if (stats !== undefined && stats.mtimeMs < before) await unlink(path).catch(() => {})
 }
 
 /** Of a ref that only one program writes: a lock was left by one that was killed, and what names no commit is damage. */

@@ -13,7 +13,7 @@ import { Repository, repositoryFolder } from './repository.ts'
 import type { TreeFacts, TreeLists } from './repository.ts'
 import { dropStatIndex, readStatIndex, writeStatIndex } from './stat-index.ts'
 import type { Base, Known } from './stat-index.ts'
-import { clearRef, tidy } from './tidy.ts'
+import { clearRef, removeLeftovers, tidy } from './tidy.ts'
 import { isFresh, isSameLook, lookAt, lookOf, sliceMs, walk } from './walk.ts'
 import type { Look, RulesCache, Walked } from './walk.ts'
 
@@ -192,6 +192,7 @@ export class Workspace {
         return { commit, facts: base.facts, ignored }
       }
     }
+    const since = Date.now()
     const made = await makeCommit(this.repository.git, {
       baseTree: base?.tree,
       parent,
@@ -200,6 +201,9 @@ export class Workspace {
       edits: chain(first, edits),
       facts: () => JSON.stringify(draft.facts()),
       signal,
+    }).catch(async (error: unknown) => {
+      await removeLeftovers(this.repository.folder, { since, now: Date.now() })
+      throw error
     })
     const facts = draft.facts()
     this.#refs.set(ref, made.commit)
