@@ -109,6 +109,9 @@ export async function beginWriting(db: DatabaseSync, patienceMs: number): Promis
 async function makeRoom(path: string, maxFileBytes: number): Promise<string | undefined> {
   try {
     makeFolders(dirname(path))
+    // To open a pipe would be to wait for ever.
+    const isFile = (await stat(path).catch(() => undefined))?.isFile() ?? true
+    if (!isFile) throw failed(path, new TypeError('this is no file'))
     const kind = await kindOf(path, maxFileBytes)
     if (kind === 'foreign') await rename(path, `${path}.damaged`)
     if (kind === 'foreign' || kind === 'too big') await discardIndex(path)
@@ -117,10 +120,10 @@ async function makeRoom(path: string, maxFileBytes: number): Promise<string | un
     if (kind !== 'database') await chmod(path, 0o600)
     return undefined
   } catch (error) {
+    if (error instanceof SessionQueryError) throw error
     const code = (error as NodeJS.ErrnoException).code
     if (code === 'EACCES' || code === 'EROFS' || code === 'EPERM')
       return (await isThere(path)) ? undefined : messageOf(error)
-    if (code === 'EISDIR') throw failed(path, error)
     return messageOf(error)
   }
 }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import {
   copyFileSync,
   mkdirSync,
@@ -130,6 +131,20 @@ test('an index in which somebody changed something is made anew', async t => {
     assert.match(JSON.stringify((await next.query.overview()).rows), /"firstPrompt":"pear"/, change)
     assert.deepEqual(await found(next.query, 'pear'), expected, change)
     await next.ctx.dispose()
+  }
+})
+
+test('what is no file in the place of the index is named, and never waited for', async t => {
+  for (const [what, put] of [
+    ['a folder', (path: string) => mkdirSync(path, { recursive: true })],
+    ['a pipe', (path: string) => void execFileSync('mkfifo', [path], { timeout: 10_000 })],
+  ] as const) {
+    const { query, put: store, path } = await openLibrary(t)
+    await store('s', [prompt('pear')])
+    mkdirSync(dirname(path), { recursive: true })
+    put(path)
+    await assert.rejects(found(query, 'pear'), { code: 'SESSION_QUERY_INDEX_FAILED' }, what)
+    assert.match(`${(await query.overview()).indexProblem}`, /this is no file/)
   }
 })
 
