@@ -14,6 +14,10 @@ test('each failure that a command mends names it', () => {
     [{ code: 'AUTH' }, "export SOME_KEY='…'"],
     [{ code: 'UNKNOWN_MODEL' }, 'dsh models'],
     [{ code: 'SESSION_HELD' }, 'dsh session show 0abc'],
+    [
+      { code: 'SESSION_HELD', cause: Object.assign(new Error('x'), { lock: "/srv/it's/lock" }) },
+      "rm -r '/srv/it'\\''s/lock'   # once no dsh works on it",
+    ],
     [{ code: 'SESSION_DAMAGED' }, 'dsh session repair 0abc'],
     [{ code: 'SESSION_DAMAGED', cause: badEvent }, 'dsh session fork 0abc'],
     [{ code: 'SESSION_FORMAT_NEWER' }, 'npm install -g dsh@latest'],

@@ -32,13 +32,25 @@ export function fixFor(failure: Failure, context: FixContext): string | undefine
     case 'SESSION_DAMAGED':
       return sessionId && `${command} session ${isOfEvent(failure) ? 'fork' : 'repair'} ${sessionId}`
     case 'SESSION_HELD':
+      return unlockFix(failure) ?? lookFix(context)
     case 'SESSION_READ_ONLY':
-      return sessionId === undefined ? `${command} session ls` : `${command} session show ${sessionId}`
+      return lookFix(context)
     case 'STORE_FAILED':
       return storeFix(errnoOf(failure), home)
     default:
       return undefined
   }
+}
+
+function lookFix({ command, sessionId }: FixContext): string {
+  return sessionId === undefined ? `${command} session ls` : `${command} session show ${sessionId}`
+}
+
+/** Only a person knows who is behind a lock that names no program. */
+function unlockFix(error: unknown): string | undefined {
+  const locks = chainOf(error).map(one => (one as { lock?: unknown }).lock)
+  const lock = locks.find(one => typeof one === 'string')
+  return lock && `rm -r ${quoted(lock)}   # once no dsh works on it`
 }
 
 /** SQLite's code for a full disk. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFile, execFileSync, spawnSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
@@ -106,6 +106,33 @@ test('whatever cannot be done with a damaged session, the command that mends it 
   }
   assert.match((await dsh(['run', '-r', id, 'two'])).stderr, told)
   assert.match((await dsh(['rewind', id])).stderr, told)
+})
+
+test('a lock that is no file or may not be read lets be read and listed, and what to do is said', async t => {
+  const { dsh, provider, logs } = bench(t)
+  await provider({ fallback: reply.text('ok') })
+  const id = sessionIn((await dsh(['run', 'one'], unprivileged)).stderr)
+  const lock = join(dirname(logs()[0] ?? ''), 'lock')
+  const kinds = [
+    () => mkdirSync(lock),
+    () => execFileSync('mkfifo', [lock], { timeout: 5000, killSignal: 'SIGKILL' }),
+    () => writeFileSync(lock, '', { mode: 0 }),
+  ]
+  for (const make of kinds) {
+    make()
+    const [shown, resumed, removed, listed] = await Promise.all([
+      dsh(['session', 'show', id], unprivileged),
+      dsh(['run', '-r', id, 'two'], unprivileged),
+      dsh(['session', 'rm', id, '--yes'], unprivileged),
+      dsh(['session', 'ls'], unprivileged),
+    ])
+    assert.match(shown.stdout, /^› one\n/, shown.stderr)
+    assert.match(listed.stdout, /\[open\]\n$/)
+    const told = `error SESSION_HELD: the session is open elsewhere, by whom cannot be read: ${lock}\n  rm -r ${lock} `
+    for (const { stderr } of [resumed, removed]) assert.ok(stderr.includes(told), stderr)
+    rmSync(lock, { recursive: true })
+  }
+  assert.equal((await dsh(['run', '-r', id, 'two'], unprivileged)).code, 0)
 })
 
 test('a lock that says anything whatever never is an error of dsh itself', async t => {
