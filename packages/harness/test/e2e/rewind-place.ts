@@ -112,6 +112,7 @@ export async function openPlace(t: Ends, options: PlaceOptions = {}) {
     turn,
     turnOf,
     turnAmid,
+    acts,
     at,
     notices,
     openAgent,
