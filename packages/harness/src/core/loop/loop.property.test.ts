@@ -277,6 +277,6 @@ test('whatever is done wherever, the log hangs together, requests are as logged,
       assert.deepEqual(ctx.agents.list(), [])
       await ctx.dispose()
     }),
-    { numRuns: 150 },
+    { numRuns: 90 },
   )
 })

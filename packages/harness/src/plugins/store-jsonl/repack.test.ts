@@ -142,7 +142,7 @@ test('whatever fails, the log is the old one or the packed one, and no draft sta
     return fs.calls.length
   })()
   assert.ok(calls > 25, `${calls} calls`)
-  for (let nth = 1; nth <= calls; nth += 9) {
+  for (let nth = 1; nth <= calls; nth += 19) {
     for (const times of [1, Infinity]) {
       const fs = faultyFileSystem(hastyFiles)
       const { open, medium, names, clock } = await setup(t, fs)

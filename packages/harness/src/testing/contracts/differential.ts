@@ -74,7 +74,7 @@ export function testStoreAgainstMemory(
       for (const each of names) assert.deepEqual(await subject.stored(each), await model.stored(each))
       await subject.end()
     })
-    await fc.assert(property, { numRuns: options.runs ?? 12, asyncReporter: report })
+    await fc.assert(property, { numRuns: options.runs ?? 8, asyncReporter: report })
   })
 }
 

@@ -50,7 +50,7 @@ const mediumCases: StoreCases = {
   },
 
   'a value of any depth comes back': async place => {
-    const depth = 20_000
+    const depth = 12_000
     const deep: unknown = JSON.parse(`${'[{"a":'.repeat(depth)}1${'}]'.repeat(depth)}`)
     const events = logOf(['turn/start', { turn: 1 }])
     const [first] = events

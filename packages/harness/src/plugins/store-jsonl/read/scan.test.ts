@@ -82,7 +82,7 @@ test('whatever a crash made of the last frame, every event before it is read and
 test('the same for a last frame of many blocks that another version may write, whose complete lines are kept', async () => {
   const { bytes, ends } = await logWith(3, 4)
   const prev = chainHash(bytes.subarray(ends[1]))
-  const big = Array.from({ length: 900 }, (_, index) => ({
+  const big = Array.from({ length: 500 }, (_, index) => ({
     ...(events[0] as SessionEvent),
     seq: 7 + index,
     data: userFact(randomBytes(400).toString('hex'), `message ${index}`),
@@ -101,7 +101,7 @@ test('the same for a last frame of many blocks that another version may write, w
       if (tail.length === 0) kept.add(log.events.length)
     }
   }
-  assert.ok(kept.size >= 3 && Math.max(...kept) > 500, `kept ${[...kept].join()}`)
+  assert.ok(kept.size >= 3 && Math.max(...kept) > 300, `kept ${[...kept].join()}`)
   // A block that never reached the disk in front of some that did decodes to other text without an error.
   for (let at = 4096; at < frame.length * 0.8; at += 30_011) {
     const holed = Buffer.from(frame.subarray(0, Math.floor(frame.length * 0.95))).fill(0, at, at + 4096)

@@ -133,7 +133,7 @@ test('whichever single bit flipped, the log is byte for byte what was written, a
   const sound = Buffer.concat(frames)
   const last = sound.length - frames[3].length
   let mended = 0
-  for (let at = 0; at < sound.length; at += 211) {
+  for (let at = 0; at < sound.length; at += 397) {
     const broken = Buffer.from(sound)
     broken.writeUInt8(broken.readUInt8(at) ^ (1 << (at % 8)), at)
     put(broken)
@@ -265,7 +265,7 @@ test('wherever a repair fails, the old log is there or the new one, and it can b
   await probe.medium.repair(id)
   const calls = probe.fs.calls.length
   assert.ok(calls > 40, `${calls} calls`)
-  for (let nth = 1; nth <= calls; nth += 3) {
+  for (let nth = 1; nth <= calls; nth += 7) {
     const { medium, sound, fs } = await broken(t)
     const hint = `call ${nth}: ${probe.fs.calls[nth - 1]}`
     fs.inject({ nth, code: 'EIO' })
