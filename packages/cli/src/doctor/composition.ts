@@ -21,16 +21,23 @@ async function lookAtPlugins(place: Place, onUncaught: Io['onUncaught']): Promis
   const { home, env, command } = place
   const files = compositionFiles(home)
   const failures: Findings[number][] = []
-  const ctx = await headless({ home, env, permission: 'read-only', files })
+  let mounted: Context | undefined
+  onUncaught(error => {
+    const isTold = mounted?.get('loader')?.reportUncaught(error) === true
+    if (!isTold) failures.push(problem('PLUGIN_FAILED', messageOf(error), `${command} plugin why`))
+    return true
+  })
+  const ctx = (mounted = await headless({ home, env, permission: 'read-only', files }))
   try {
     ctx.on('internal/error', (error, { name }, where) => {
       failures.push(problem('PLUGIN_FAILED', `${name} (${where}): ${messageOf(error)}`, whyOf(name, command)))
     })
-    onUncaught(error => ctx.get('loader')?.reportUncaught(error) === true)
     const found = [...problemsOfFile(ctx, home), ...rowsThatAreOff(ctx, place), ...passedOver(place)]
+    const sound = ok(summary(ctx, files))
+    // What fails at its end is told too.
     await endWithin(ctx, endMs)
     const all = [...found, ...failures]
-    return all.length > 0 ? all : [ok(summary(ctx, files))]
+    return all.length > 0 ? all : [sound]
   } finally {
     await endWithin(ctx, endMs)
   }
