@@ -33,6 +33,8 @@ export interface SessionPersistence {
   inspect(id: SessionId, signal?: AbortSignal): Promise<StoredSession>
   /** What `inspect` gives as a detached session to look at; nothing can be appended, and it says why. */
   view(id: SessionId, signal?: AbortSignal): Promise<Session>
+  /** The session of what `inspect` gave. Its events then belong to the session. */
+  viewOf(stored: StoredSession): Session
   /** The stored events from `fromSeq` on, as they are, unrepaired; none behind the end. */
   readFrom(id: SessionId, fromSeq: number, signal?: AbortSignal): Promise<StoredSession>
   /**
@@ -109,6 +111,8 @@ export interface StreamOptions {
   readonly fromSeq?: number | undefined
   /** The last event that is given, if it is there. */
   readonly toSeq?: number | undefined
+  /** Gives each event as it is stored, one that is not right too. */
+  readonly isUnchecked?: boolean | undefined
   readonly signal?: AbortSignal | undefined
 }
 

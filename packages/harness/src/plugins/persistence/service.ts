@@ -81,7 +81,11 @@ export class Persistence extends Service implements SessionPersistence {
   }
 
   async view(id: SessionId, signal?: AbortSignal): Promise<Session> {
-    const { header, events, readOnly = viewText } = await this.inspect(id, signal)
+    return this.viewOf(await this.inspect(id, signal))
+  }
+
+  viewOf({ header, events, readOnly = viewText }: StoredSession): Session {
+    const { id } = header
     const { medium, sessions } = this.coordinator
     const session = sessions.prepare(id, { seed: events, meta: header, seedSource: 'persistence', readOnly })
     const put = (): Promise<never> => Promise.reject(new PersistenceError('SESSION_READ_ONLY', readOnly))
@@ -164,7 +168,8 @@ export class Persistence extends Service implements SessionPersistence {
 
   private storedBatches(id: SessionId, options: StreamOptions): AsyncIterable<StoredBatch> {
     const { medium, sessions } = this.coordinator
-    return checkedBatches(medium.stream(id, options), sessions)
+    const batches = medium.stream(id, options)
+    return options.isUnchecked === true ? batches : checkedBatches(batches, sessions)
   }
 
   private async loadLive(session: Session): Promise<StoredSession> {

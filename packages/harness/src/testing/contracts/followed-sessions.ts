@@ -189,6 +189,11 @@ export const followedSessionCases: StoreCases = {
         gaps.map(({ fromSeq, toSeq, bytes }) => [fromSeq, toSeq, bytes]),
         [[6, 6, 0]],
       )
+      const stored = await Array.fromAsync(ctx.sessionPersistence.stream(own, { isUnchecked: true }))
+      assert.deepEqual(
+        stored.flatMap(batch => batch.events),
+        events.with(6, JSON.parse(JSON.stringify(broken)) as SessionEvent),
+      )
       const view = await ctx.sessionPersistence.inspect(own)
       assert.deepEqual(view.gaps?.[0]?.fromSeq, 6)
       await stop()
