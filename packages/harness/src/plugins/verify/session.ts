@@ -14,7 +14,7 @@ import { problemsOfRequests } from './requests.ts'
 import { problemsOfSurface } from './surface.ts'
 
 /** What reads the stored sessions. */
-export type VerifyStore = Pick<SessionPersistence, 'verify' | 'inspect' | 'view'>
+export type VerifyStore = Pick<SessionPersistence, 'verify' | 'inspect' | 'viewOf'>
 
 export interface SessionReport {
   readonly id: SessionId
@@ -85,9 +85,12 @@ async function checkEvents(
 ): Promise<{ readonly requests: number; readonly readOnly?: string } | undefined> {
   const isForeign = stored.problems.some(({ code }) => code === 'HEADER_FOREIGN')
   if (isForeign) return undefined
-  const refused = await attempt(async () => refusalsOf(await sessions.inspect(id, signal)), problems)
-  const session = await attempt(() => sessions.view(id, signal), problems)
-  if (refused === undefined || session === undefined) return undefined
+  const seen = await attempt(async () => {
+    const found = await sessions.inspect(id, signal)
+    return { refused: refusalsOf(found), session: sessions.viewOf(found) }
+  }, problems)
+  if (seen === undefined) return undefined
+  const { refused, session } = seen
   problems.push(
     ...problemsOfEvents(refused, stored),
     ...problemsOfOrder(session),
