@@ -9,9 +9,14 @@ export function isSeqWord(word: string): boolean {
   return /^[#e]?\d+$/.test(word)
 }
 
+/** What `word` numbers, as `isSeqWord` has it; NaN for any other word. */
+export function numberOf(word: string): number {
+  return isSeqWord(word) ? Number(word.replace(/^\D/, '')) : Number.NaN
+}
+
 /** The event that `word` means, as `isSeqWord` has it. Throws a usage error for one that the session has not. */
 export function seqOf(word: string, session: SessionView, command: string): number {
-  const seq = isSeqWord(word) ? Number(word.replace(/^\D/, '')) : Number.NaN
+  const seq = numberOf(word)
   if (Number.isSafeInteger(seq) && seq < session.length) return seq
   const { id, length } = session
   const range = length === 0 ? 'it has none' : `it has 0 to ${length - 1}`

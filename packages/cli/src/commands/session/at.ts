@@ -8,15 +8,16 @@ import { filesThen } from '../../time/files-then.ts'
 import { momentLines } from '../../time/moment-text.ts'
 import type { ShownMoment } from '../../time/moment-text.ts'
 import { compareMoments, momentsLines } from '../../time/moments-text.ts'
-import { seqOf } from '../../time/places.ts'
-import { viewSession } from '../../time/view.ts'
+import { numberOf, seqOf } from '../../time/places.ts'
+import { viewAsOf } from '../../time/view.ts'
 import type { CommandBody } from '../../command.ts'
 import { withReader } from './reader.ts'
 
 export const at: CommandBody = ({ words: [word = '', event = ''], values }, io) =>
   withReader(io, async ({ sessions, ctx }) => {
-    const session = await viewSession(sessions, word, io)
     const { diff, file, json } = values
+    const last = typeof diff === 'string' ? Math.max(numberOf(event), numberOf(diff)) : numberOf(event)
+    const session = await viewAsOf({ sessions, ctx }, word, { seq: last, io })
     const command = `dsh session at ${session.id}`
     if (diff !== undefined && file !== undefined)
       throw usageError(
