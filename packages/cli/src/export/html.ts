@@ -6,9 +6,9 @@ import type { Entry, ToolEntry } from '../transcript.ts'
 import type { SessionDocument } from './document.ts'
 import { styles } from './styles.ts'
 
-/** One file that loads nothing and runs nothing. */
-export function htmlOf({ title, facts, entries }: SessionDocument): string {
-  return [
+/** One file that loads nothing and runs nothing, piece by piece. */
+export function* htmlOf({ title, facts, entries }: SessionDocument): Generator<string> {
+  const head = [
     '<!doctype html>',
     '<html lang="en">',
     '<meta charset="utf-8">',
@@ -18,11 +18,10 @@ export function htmlOf({ title, facts, entries }: SessionDocument): string {
     `<style>${styles}</style>`,
     `<header><h1>${escaped(title)}</h1><p>${facts.map(escaped).join(' · ')}</p></header>`,
     '<main>',
-    ...entries.map(sectionOf),
-    '</main>',
-    '</html>',
-    '',
-  ].join('\n')
+  ]
+  yield `${head.join('\n')}\n`
+  for (const entry of entries) yield `${sectionOf(entry)}\n`
+  yield '</main>\n</html>\n'
 }
 
 function sectionOf(entry: Entry): string {

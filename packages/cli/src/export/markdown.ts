@@ -4,9 +4,10 @@ import { factsOf } from '../transcript.ts'
 import type { Entry, ToolEntry } from '../transcript.ts'
 import type { SessionDocument } from './document.ts'
 
-export function markdownOf({ title, facts, entries }: SessionDocument): string {
-  const head = [`# ${escaped(title)}`, facts.map(escaped).join(' · ')]
-  return `${[...head, ...entries.flatMap(blocksOf)].join('\n\n')}\n`
+/** Piece by piece, since all of it may be more than a string should hold. */
+export function* markdownOf({ title, facts, entries }: SessionDocument): Generator<string> {
+  yield `# ${escaped(title)}\n\n${facts.map(escaped).join(' · ')}\n`
+  for (const entry of entries) for (const block of blocksOf(entry)) yield `\n${block}\n`
 }
 
 function blocksOf(entry: Entry): string[] {

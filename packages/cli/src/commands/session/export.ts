@@ -1,10 +1,10 @@
 import { open, unlink } from 'node:fs/promises'
-import { homedir } from 'node:os'
 import { exportLines, Redaction } from '@dsh/harness/plugins/session-export'
-import type { StoredSession } from '@dsh/harness/session'
-import type { JsonValue } from '@dsh/protocol'
+import type { RedactionOptions } from '@dsh/harness/plugins/session-export'
+import type { Session, StoredSession } from '@dsh/harness/session'
 import { CliError, exitCode, quoted, usageError } from '../../errors.ts'
 import { ownSecrets } from '../../own-secrets.ts'
+import { ownFolder } from '../../place-and-time.ts'
 import { findSession } from '../../sessions.ts'
 import type { CommandBody } from '../../command.ts'
 import type { Io } from '../../io.ts'
@@ -19,14 +19,16 @@ export const exportSession: CommandBody = ({ values, words: [word = ''] }, io) =
     const { id } = await findSession(sessions, word)
     const stored = await sessions.inspect(id)
     tellState(stored, io.err)
-    const redaction =
-      values.full === true ? undefined : new Redaction({ secrets: ownSecrets(io), home: homedir() })
-    const view = await sessions.view(id)
-    const artifact = (sha256: string): Promise<Uint8Array | undefined> => view.artifacts.get(sha256)
+    const options = values.full === true ? undefined : { secrets: ownSecrets(io), home: ownFolder() }
+    const redaction = options && new Redaction(options)
+    // A session that names no artifact is not read twice.
+    let view: Promise<Session> | undefined
+    const artifact = async (sha256: string): Promise<Uint8Array | undefined> =>
+      (await (view ??= sessions.view(id))).artifacts.get(sha256)
     const lines =
       format === 'jsonl'
         ? exportLines({ ...stored, artifact }, redaction)
-        : [await documentText(stored, format, redaction)]
+        : await documentPieces(stored, format, { redaction, options })
     await write(lines, values.output, io)
     tellRedaction(redaction, io)
     return 0
@@ -44,15 +46,18 @@ function formatOf(asked: string | boolean | undefined, file: string | boolean | 
   )
 }
 
-async function documentText(
+async function documentPieces(
   { header, events }: StoredSession,
   format: 'md' | 'html',
-  redaction: Redaction | undefined,
-): Promise<string> {
-  const clean = <T>(value: T): T =>
-    redaction === undefined ? value : (redaction.value(value as JsonValue) as T)
+  {
+    redaction,
+    options,
+  }: { readonly redaction?: Redaction | undefined; readonly options?: RedactionOptions | undefined },
+): Promise<Iterable<string>> {
   const { documentOf } = await import('../../export/document.ts')
-  const document = documentOf({ header: clean(header), events: clean(events) })
+  const filters =
+    redaction === undefined ? {} : { entryFilter: redaction, headFilter: new Redaction(options) }
+  const document = documentOf({ header, events, ...filters })
   if (format === 'md') return (await import('../../export/markdown.ts')).markdownOf(document)
   return (await import('../../export/html.ts')).htmlOf(document)
 }
@@ -63,8 +68,8 @@ async function write(
   io: Io,
 ): Promise<void> {
   if (typeof file !== 'string') {
-    for await (const line of lines) {
-      io.out.write(line)
+    for await (const text of inParts(lines)) {
+      io.out.write(text)
       await io.out.flush()
       if (io.out.failure !== undefined) return
     }
@@ -77,7 +82,7 @@ async function write(
   const handle = await open(file, 'wx', 0o600).catch(fail)
   try {
     // Unlike `write` it goes on where the system took only a part.
-    for await (const line of lines) await handle.appendFile(line).catch(fail)
+    for await (const text of inParts(lines)) await handle.appendFile(text).catch(fail)
     await handle.sync().catch(fail)
   } catch (error) {
     // Half a session must not look like one.
@@ -87,6 +92,20 @@ async function write(
     await handle.close()
   }
   io.err.line(`written to ${file}`)
+}
+
+const partLength = 256 * 1024
+
+/** So much of them at once that a long session takes few writes, and so little that it does not fill the memory. */
+async function* inParts(lines: Iterable<string> | AsyncIterable<string>): AsyncGenerator<string> {
+  let part = ''
+  for await (const line of lines) {
+    part += line
+    if (part.length < partLength) continue
+    yield part
+    part = ''
+  }
+  if (part !== '') yield part
 }
 
 function unwritable(file: string, cause: unknown): CliError {
