@@ -10,8 +10,8 @@ import { findSession, newestSession } from '../sessions.ts'
 import { isSeqWord, seqOf } from '../time/places.ts'
 import type { Arguments, CommandBody } from '../command.ts'
 import type { Io } from '../io.ts'
-import { previewLines, questionOf, resultLines, rowLines } from './rewind-text.ts'
-import { withRewind } from './with-rewind.ts'
+import { previewLines, questionOf, resultLines, rowLines } from '../rewind/text.ts'
+import { withRewind } from '../rewind/with-rewind.ts'
 
 export const rewind: CommandBody = (args, io) =>
   withRewind(io, async (service, ctx) => {

@@ -2,7 +2,7 @@ import { findSession } from '../../sessions.ts'
 import { newSessionId } from '../../run/session-id.ts'
 import { seqOf } from '../../time/places.ts'
 import type { CommandBody } from '../../command.ts'
-import { withRewind } from '../with-rewind.ts'
+import { withRewind } from '../../rewind/with-rewind.ts'
 
 export const fork: CommandBody = ({ words: [word = '', at] }, io) =>
   withRewind(io, async (rewind, ctx) => {

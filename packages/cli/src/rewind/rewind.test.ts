@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { RestorePoint, RewindRow } from '@dsh/harness/plugins/rewind'
 import { Session } from '@dsh/harness/session'
 import { SessionId } from '@dsh/protocol'
-import { previewLines, questionOf, resultLines, rowLines } from './rewind-text.ts'
+import { previewLines, questionOf, resultLines, rowLines } from './text.ts'
 
 const id = SessionId('0vabc')
 const point: RestorePoint = {
