@@ -4,20 +4,8 @@ import { chmod, mkdir, rm, writeFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { text, toolCall, toolCalls } from '@dsh/harness/plugins/llm-scripted'
 import { say } from '@dsh/harness/testing'
-import { openPlace, pointsOf, seqOf, treeOf } from './rewind-place.ts'
+import { openPlace, pointsOf, pointTaken, seqOf, treeOf } from './rewind-place.ts'
 import type { Place } from './rewind-place.ts'
-
-/** Resolves when the log has the point of a step. */
-async function pointTaken({ ctx, agent: { session } }: Place, step: number): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  const look = (): void => {
-    if (pointsOf(session).some(({ data }) => data.step === step)) resolve()
-  }
-  const stop = ctx.on('session/event', look)
-  look()
-  await promise
-  await stop()
-}
 
 type Session = Place['agent']['session']
 
@@ -34,7 +22,7 @@ test("what the user does while a request is answered is the user's: kept, named,
   await writeFile(at('both'), 'old')
   await mkdir(at('empty'))
   const users = async (): Promise<void> => {
-    await pointTaken(place, 1)
+    await pointTaken(ctx, session, ({ data }) => data.step === 1)
     await writeFile(at('mine'), 'by hand')
     await writeFile(at('both'), 'by hand')
     await writeFile(at('new'), 'by hand')

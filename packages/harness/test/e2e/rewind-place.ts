@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { SessionId } from '@dsh/protocol'
 import type { SessionEvent } from '@dsh/protocol'
+import type { Context } from '@dsh/harness/kernel'
 import type { Session } from '@dsh/harness/session'
 import { text, toolCall } from '@dsh/harness/plugins/llm-scripted'
 import { rewind } from '@dsh/harness/plugins/rewind'
@@ -64,31 +65,12 @@ export async function openPlace(t: Ends, options: PlaceOptions = {}) {
     ctx.agents.create({ sessionId: SessionId(id), meta: { cwd: workspace }, agentOptions })
   const resumeAgent = (id: string) => ctx.agents.resume({ resumeSessionId: SessionId(id), agentOptions })
   const { agent } = given === undefined ? await openAgent(sessionId) : await resumeAgent(sessionId)
-  /** Its first chunk is out before the files change, and so is the point of the turn's beginning. */
-  const answer = (who: typeof agent, index: number, chunks: ReturnType<typeof text>, around: Meanwhile) =>
-    async function* () {
-      const [first, ...rest] = chunks
-      if (index > 0) await around.asked?.(index)
-      if (first !== undefined) yield first
-      if (index === 0) await pointOfTurn(who.session)
-      await around.answering?.(index)
-      yield* rest
-    }
-  const pointOfTurn = async ({ id, events }: Session): Promise<void> => {
-    const start = events.findLastIndex(({ type }) => type === 'turn/start')
-    if (events.slice(start).some(({ type }) => type === 'restore/point')) return
-    const { promise, resolve } = Promise.withResolvers<void>()
-    const stop = ctx.on('session/event', (session, { type }) => {
-      if (session.id === id && type === 'restore/point') resolve()
-    })
-    await promise
-    await stop()
-  }
   /** One turn in which each act is a step, and things happen around them. */
   const turnAmid = async (around: Meanwhile, ...given: readonly Act[]): Promise<void> => {
     acts.push(...given)
     const answers = [...given.map(() => toolCall('act', {})), text('done')]
-    for (const [index, chunks] of answers.entries()) adapter.push(answer(agent, index, chunks, around))
+    for (const [index, chunks] of answers.entries())
+      adapter.push(answerAmid(ctx, agent.session, { index, chunks, around }))
     agent.followup(say('go'))
     await agent.whenIdle()
   }
@@ -118,6 +100,41 @@ export async function openPlace(t: Ends, options: PlaceOptions = {}) {
     openAgent,
     resumeAgent,
   }
+}
+
+interface Answer {
+  readonly index: number
+  readonly chunks: ReturnType<typeof text>
+  readonly around: Meanwhile
+}
+
+/** Its first chunk is out before files change in its middle, and so is the point of the turn's beginning. */
+function answerAmid(ctx: Context, session: Session, { index, chunks, around }: Answer) {
+  return async function* () {
+    const [first, ...rest] = chunks
+    if (index > 0) await around.asked?.(index)
+    if (first !== undefined) yield first
+    const { turn } = session.last('turn/start')?.data ?? {}
+    if (index === 0) await pointTaken(ctx, session, ({ data }) => data.turn === turn)
+    await around.answering?.(index)
+    yield* rest
+  }
+}
+
+/** Resolves when the log has such a point. */
+export async function pointTaken(
+  ctx: Context,
+  session: Session,
+  isIt: (point: SessionEvent<'restore/point'>) => boolean,
+): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const look = (): void => {
+    if (pointsOf(session).some(isIt)) resolve()
+  }
+  const stop = ctx.on('session/event', look)
+  look()
+  await promise
+  stop()
 }
 
 export type Place = Awaited<ReturnType<typeof openPlace>>

@@ -3,6 +3,7 @@ import { chmodSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } 
 import { dirname } from 'node:path'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import type { Session } from '@dsh/harness/session'
 import { openPlace, seqOf, treeOf } from './rewind-place.ts'
 
 /** One change of a file, by whoever. A change that the state of the files does not allow is left out. */
@@ -72,6 +73,16 @@ function assertKept(
     if (now[each] !== 'folder' && target[each] !== now[each]) assert.equal(after[each], now[each], each)
 }
 
+/** The prompt of each turn, and the call of each further step. */
+function rowsOf(session: Session, turns: readonly { readonly steps: readonly unknown[] }[]): number[] {
+  return turns.flatMap(({ steps }, turnIndex) => {
+    const calls = turns.slice(0, turnIndex).reduce((sum, each) => sum + each.steps.length, 0)
+    return steps.map((_, index) =>
+      index === 0 ? seqOf(session, 'user/message', turnIndex) : seqOf(session, 'tool/call', calls + index),
+    )
+  })
+}
+
 const raw = (text: string): string => Buffer.from(text, 'utf8').toString('latin1')
 
 test('going back to any point gives the very files of then, but for what the user changed; an undo, those of before', async () => {
@@ -114,14 +125,7 @@ test('going back to any point gives the very files of then, but for what the use
           }
           byUser(last)
           const { session } = agent
-          const seqs = turns.flatMap(({ steps }, turnIndex) => {
-            const calls = turns.slice(0, turnIndex).reduce((sum, each) => sum + each.steps.length, 0)
-            return steps.map((_, index) =>
-              index === 0
-                ? seqOf(session, 'user/message', turnIndex)
-                : seqOf(session, 'tool/call', calls + index),
-            )
-          })
+          const seqs = rowsOf(session, turns)
           const chosen = pick % states.length
           const [target = {}, now] = [states[chosen], treeOf(workspace)]
           const result = await ctx.rewind.apply(session, seqs[chosen] ?? -1, { scope: 'files' })
