@@ -1,7 +1,7 @@
 import { tokenUsage } from '@dsh/harness/session'
 import type { UsageTally } from '@dsh/harness/session'
+import { textOf } from '@dsh/protocol'
 import type { SessionEvent, SessionHeader, TokenUsage, TurnEndReason } from '@dsh/protocol'
-import { textOf } from './transcript.ts'
 
 const noHeader: Partial<SessionHeader> = {}
 

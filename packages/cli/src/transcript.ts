@@ -1,7 +1,8 @@
 import { isAbsolute, relative } from 'node:path'
 import { changedFiles } from '@dsh/harness/plugins/fs'
 import type {} from '@dsh/harness/plugins/retry/events'
-import type { ContentBlock, JsonValue, LlmFailure, SessionEvent, TurnEndReason } from '@dsh/protocol'
+import { textOf } from '@dsh/protocol'
+import type { JsonValue, LlmFailure, SessionEvent, TurnEndReason } from '@dsh/protocol'
 import { duration } from './text.ts'
 
 /** One thing a person is told of a session, in the order it happened. */
@@ -131,11 +132,6 @@ export class Transcript {
     const below = relative(this.#cwd, path)
     return below === '' ? '.' : below.startsWith('..') ? path : below
   }
-}
-
-/** The visible text of a message, blocks joined. */
-export function textOf(content: readonly ContentBlock[]): string {
-  return content.map(block => (block.type === 'text' ? block.text : '')).join('')
 }
 
 const subjectKeys = ['command', 'file_path', 'pattern', 'query', 'path', 'url', 'name'] as const

@@ -1,8 +1,8 @@
 import { placeOf } from '@dsh/harness/plugins/time-travel'
 import type { Moment } from '@dsh/harness/plugins/time-travel'
+import { textOf } from '@dsh/protocol'
 import type { JsonValue } from '@dsh/protocol'
 import { counted, inert, oneLine, size, unbroken } from '../text.ts'
-import { textOf } from '../transcript.ts'
 import type { FilesThen } from './files-then.ts'
 
 const shownMessages = 40
