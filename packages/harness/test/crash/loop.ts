@@ -1,5 +1,6 @@
 import { setImmediate as nextTask } from 'node:timers/promises'
 import type { GenerateOptions } from '../../src/core/llm/index.ts'
+import { turnCursor } from '../../src/core/session/index.ts'
 import type { Session } from '../../src/core/session/index.ts'
 import { defineTool } from '../../src/core/tools/index.ts'
 import type { Context, PluginObject } from '../../src/kernel/index.ts'
@@ -10,8 +11,8 @@ import type { Scenario } from './enumerate.ts'
 import type { Machine } from './machine.ts'
 import { sameRequest, startedCall } from './witnesses.ts'
 
-/** A point where the store makes sure of the log before it goes on. */
-export type Barrier = 'llm/stream' | 'tools/execute'
+/** A point where the log is made sure of before anything goes on; the last one is the wait behind 'turn/end'. */
+export type Barrier = 'llm/stream' | 'tools/execute' | 'turn/end'
 
 /** The real loop with a scripted model, on a machine whose store writes at its barriers alone. */
 export function loopScenario(without?: Barrier): Scenario {
@@ -51,7 +52,7 @@ function storeOn(machine: Machine, without: Barrier | undefined): PluginObject {
   }
 }
 
-/** The same context, on which nobody can listen to `without`: a store without that barrier. */
+/** The same context, on which the store hears of nothing that it would wait at `without` for. */
 function deaf(ctx: Context, without: Barrier | undefined): Context {
   if (without === undefined) return ctx
   return new Proxy(ctx, {
@@ -59,10 +60,20 @@ function deaf(ctx: Context, without: Barrier | undefined): Context {
       const value: unknown = Reflect.get(target, key, target)
       if (typeof value !== 'function') return value
       if (key !== 'on') return value.bind(target)
-      return (name: string, ...rest: readonly unknown[]): unknown =>
-        name === without ? () => {} : value.call(target, name, ...rest)
+      return (name: string, listener: Listener, ...rest: readonly unknown[]): unknown => {
+        if (name === without) return () => {}
+        const isTurnEnd = without === 'turn/end' && name === 'session/flush'
+        return value.call(target, name, isTurnEnd ? withinTurns(listener) : listener, ...rest)
+      }
     },
   })
+}
+
+type Listener = (session: Session, ...rest: readonly unknown[]) => unknown
+
+function withinTurns(listener: Listener): Listener {
+  return (session, ...rest) =>
+    session.fold(turnCursor).openTurn === undefined ? undefined : listener(session, ...rest)
 }
 
 /** The request has left; from here on the log must give it again. */

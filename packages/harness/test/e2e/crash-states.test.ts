@@ -55,6 +55,13 @@ test('the gate tells of tools that ran unknown to the log where their bodies wai
   assert.match(row.failures.join('\n'), /\[witnessed\] s1: call c\d has run, and the log does not say so/)
 })
 
+test('the gate tells of answers that are lost where the end of a turn waits for no disk', async () => {
+  const row = await enumerate(loopScenario('turn/end'), { seed, limit: 60, again: 0 })
+  assert.ok(row.lost > 0)
+  assert.match(row.failures.join('\n'), /\[acknowledged\] s1: \d+ of \d+ acknowledged events are there/)
+  assert.doesNotMatch(row.failures.join('\n'), /\[witnessed\]/, 'the other barriers stand')
+})
+
 test('the gate tells what is lost where a disk forgets what a database has synced', async () => {
   const row = await failPower({ seed, states: 30, lie: 20_000 })
   assert.ok(row.lost > 20, `${row.lost} lost`)
