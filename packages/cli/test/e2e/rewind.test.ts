@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { existsSync, globSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { existsSync, globSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { createLocalProcesses } from '@dsh/harness/plugins/persistence'
 import { reply } from '@dsh/harness/testing'
-import { bench, canTerminal, promptsIn, sessionIn } from './dsh.ts'
+import { bench, canTerminal, jsonLines, promptsIn, sessionIn } from './dsh.ts'
 import type { Bench } from './dsh.ts'
 
 /** A session of two turns: the first makes b and changes a, the second takes both away. */
@@ -70,6 +71,58 @@ test('points are listed by what they undo, shown before, taken back and brought 
   assert.ok(!existsSync(join(work, 'a')))
   const verified = await dsh(['session', 'cat', child])
   assert.match(verified.stdout, /"type":"rewind\/applied"/)
+})
+
+test('what the user writes while a request of the turn is out is kept, named, and overwritten only when asked', async t => {
+  const { dsh, provider, work } = bench(t)
+  const shell = (command: string) => reply.toolCall('bash', { command, description: 'Do it' })
+  const mine = join(work, 'mine')
+  const { requests } = await provider({
+    script: [
+      shell('echo two > a'),
+      () => {
+        writeFileSync(mine, 'mine\n')
+        return shell('echo b > b')
+      },
+      () => {
+        rmSync(join(work, 'other'))
+        return reply.text('ok')
+      },
+    ],
+  })
+  for (const name of ['a', 'mine', 'other']) writeFileSync(join(work, name), 'one\n')
+  const run = await dsh(['run', '--yes', '--json', 'make it'])
+  assert.deepEqual([run.code, requests.length], [0, 3], run.stderr)
+  assert.deepEqual(jsonLines(run.stdout).result['changedFiles'], ['a', 'b'])
+  const list = (await dsh(['rewind'])).stdout
+  assert.deepEqual(
+    list
+      .trimEnd()
+      .split('\n')
+      .map(row => row.replace(/#\d+/, '#N').replaceAll(/ {2,}/g, '  ').trim()),
+    [
+      '#N  user  "make it"  2 files  +2 -1',
+      '#N  bash  echo two > a  1 file  +1 -1',
+      '#N  bash  echo b > b  1 file  +1 -0',
+    ],
+  )
+  const prompt = /#(\d+) +user/.exec(list)?.[1] ?? ''
+  const id = sessionIn(run.stderr)
+  const shown = await dsh(['rewind', id, prompt, '--files', '--preview'])
+  const kept = '! keep    mine  changed by you since\n! keep    other  changed by you since\n'
+  assert.equal(shown.stdout, `restore   a  +1 -1\ndelete    b  +0 -1\n${kept}`)
+  const done = await dsh(['rewind', id, prompt, '--files', '--yes'])
+  assert.equal(done.code, 0, done.stderr)
+  const files = (): (string | undefined)[] =>
+    ['a', 'b', 'mine', 'other'].map(name => {
+      const path = join(work, name)
+      return existsSync(path) ? readFileSync(path, 'utf8') : undefined
+    })
+  assert.deepEqual(files(), ['one\n', undefined, 'mine\n', undefined])
+  assert.equal((await dsh(['rewind', id, '--undo', '--yes'])).code, 0)
+  assert.deepEqual(files(), ['two\n', 'b\n', 'mine\n', undefined])
+  await dsh(['rewind', id, prompt, '--files', '--yes', '--overwrite'])
+  assert.deepEqual(files(), ['one\n', undefined, 'one\n', 'one\n'])
 })
 
 test('a folder that is gone, an event that is not there and a session without points are named', async t => {
@@ -183,4 +236,52 @@ test('a conversation is taken back where no files can be: without git, and witho
   renameSync(work, join(root, 'moved'))
   const gone = await dsh(conversation, { cwd: root })
   assert.deepEqual([gone.code, /^session \w+$/m.test(gone.stdout)], [0, true], gone.stderr)
+})
+
+test('a rewind that was broken off is completed before it is undone, and before a list', async t => {
+  const place = bench(t)
+  const { dsh, home, work } = place
+  const { id } = await twoTurns(place)
+  const rows = (await dsh(['rewind', '--json'])).stdout.trimEnd().split('\n')
+  const { point } = JSON.parse(rows.at(-1) ?? '') as { point: { commit: string } }
+  const to = { kind: '100644', mode: 0o644, oid: 'f719efd430d52bcfc8566a43b2eb655688d38871', size: 4 }
+  const [store = ''] = globSync(join(home, 'restore/*'))
+  const breakOff = (nonce: string): void =>
+    writeFileSync(
+      join(store, 'rewind.json'),
+      JSON.stringify({
+        owner: { ...createLocalProcesses().self(), boot: 'an earlier one' },
+        nonce,
+        scope: 'files',
+        from: { session: id, seq: nonce.length },
+        to: { session: id, seq: 4 },
+        session: id,
+        plan: { steps: [{ path: 'a', action: 'recreate', to }], kept: [], leaving: [], coming: [] },
+        backup: point.commit,
+      }),
+    )
+  breakOff('one')
+  const undone = await dsh(['rewind', id, '--undo', '--yes'])
+  assert.equal(undone.code, 0, undone.stderr)
+  assert.match(undone.stderr, /^note: a rewind of ".*" that was broken off has been completed; /)
+  assert.match(undone.stdout, /^delete {4}a {2}\+0 -1\n1 file taken back, 0 kept\n/)
+  assert.ok(!existsSync(join(work, 'a')))
+  breakOff('the second')
+  const list = await dsh(['rewind', id])
+  assert.deepEqual([list.code, list.stdout.match(/ rewind /g)?.length], [0, 3], list.stderr)
+  assert.equal(readFileSync(join(work, 'a'), 'utf8'), 'two\n')
+})
+
+test('a rewind that finds nothing to do takes no undo away', async t => {
+  const place = bench(t)
+  const { dsh, work } = place
+  await twoTurns(place)
+  const second = /#(\d+) +user +"take/.exec((await dsh(['rewind'])).stdout)?.[1] ?? ''
+  for (const count of ['2 files', '0 files'])
+    assert.match(
+      (await dsh(['rewind', second, '--files', '--yes'])).stdout,
+      new RegExp(`^${count} taken back`, 'm'),
+    )
+  await dsh(['rewind', '--undo', '--yes'])
+  assert.ok(!existsSync(join(work, 'a')))
 })
