@@ -1,4 +1,5 @@
-import type { SessionEvent } from '@dsh/protocol'
+import type { SessionPersistence } from '@dsh/harness/session'
+import type { SessionEvent, SessionId } from '@dsh/protocol'
 import { findSession } from '../../sessions.ts'
 import type { CommandBody } from '../../command.ts'
 import { withReader } from './reader.ts'
@@ -7,10 +8,9 @@ export const archive: CommandBody = ({ values, words: [word = ''] }, io) =>
   withReader(io, async ({ sessions }) => {
     const { id } = await findSession(sessions, word)
     const archived = values.undo !== true
-    const { events } = await sessions.readFrom(id, 0)
     const event = {
       type: 'session/archived',
-      seq: events.length,
+      seq: await nextSeqOf(id, sessions),
       time: Date.now(),
       data: { archived },
       ignorable: true,
@@ -19,3 +19,13 @@ export const archive: CommandBody = ({ values, words: [word = ''] }, io) =>
     io.err.line(`session ${id} ${archived ? 'is left out of lists' : 'is back in lists'}`)
     return 0
   })
+
+/** Of a damaged log, that of its sound part; no more is appended to it anyway. */
+async function nextSeqOf(id: SessionId, sessions: SessionPersistence): Promise<number> {
+  let next = 0
+  for await (const { events, gap } of sessions.stream(id)) {
+    if (gap !== undefined) break
+    next = (events.at(-1)?.seq ?? next - 1) + 1
+  }
+  return next
+}
