@@ -27,12 +27,8 @@ export async function lookAtRestoreStore({ home }: Place): Promise<Findings> {
 
 async function lookAtOne(folder: string): Promise<Findings> {
   const text = await readFile(join(folder, 'workspace.json'), 'utf8').catch(() => undefined)
-  if (text === undefined) {
-    const isFile = (await stat(folder)).isFile()
-    return isFile
-      ? []
-      : [note('RESTORE_UNFINISHED', `${folder} was not made to its end; the next run there does`)]
-  }
+  // A run may end before the first state is kept; the next one there goes on.
+  if (text === undefined) return []
   const marker = parseJson(text)
   const workspace = isFields(marker) && isText(marker['workspace']) ? marker['workspace'] : undefined
   if (workspace === undefined)

@@ -136,7 +136,7 @@ test('what is broken in every way is left exactly so', async t => {
   write(join(home, 'default-model.json'), '[')
   write(join(home, 'sessions/--x--/broken/log.jsonl.zst'), 'no log')
   write(join(home, 'dsh.yml'), '- name: ./absent.ts\n')
-  mkdirSync(join(home, 'restore/0'), { recursive: true })
+  write(join(home, 'restore/0/workspace.json'), '{')
   const before = fingerprint(place.root)
   const seen = await examine(place)
   const codes = seen.findings.map(({ code }) => code)
@@ -147,7 +147,7 @@ test('what is broken in every way is left exactly so', async t => {
     'DEFAULT_MODEL_UNREADABLE',
     'SESSION_UNREADABLE',
     'PLUGIN_OFF',
-    'RESTORE_UNFINISHED',
+    'RESTORE_MARKER_BROKEN',
   ])
     assert.ok(codes.includes(code), code)
   await examine(place, { deep: true })
@@ -172,7 +172,7 @@ test('each line says the state, the check and what it is, and below a problem st
   assert.ok(stdout.includes(`\nok       home      ${home}\n`), stdout)
   assert.match(
     stdout,
-    /\nproblem {2}plugins {3}bsh is unloaded: no layer brings in a plugin "bsh"; did you mean "bash"\?\n {9}.* plugin why bsh\n1 problem, 1 note\n$/,
+    /\nproblem {2}plugins {3}bsh is unloaded: no layer brings in a plugin "bsh"; did you mean "bash"\?\n {9}.* plugin why bsh\n1 problem, \d notes?\n$/,
   )
   const refused = await dsh(['doctor', 'me'])
   assert.deepEqual([refused.code, refused.stdout], [2, ''])
@@ -224,8 +224,9 @@ test('damage in the middle of a log is a problem, and its end cut off is none', 
   assert.deepEqual(problemsIn(torn), [])
 
   writeFileSync(log, whole)
-  const spoiled = Buffer.from(whole)
-  const at = spoiled.indexOf(Buffer.from([0x28, 0xb5, 0x2f, 0xfd]), whole.length / 3) + 40
+  await place.dsh(['run', '-c', 'more'])
+  const spoiled = readFileSync(log)
+  const at = spoiled.indexOf(Buffer.from([0x28, 0xb5, 0x2f, 0xfd]), 4) + 40
   spoiled.fill('spoiled', at, at + 7)
   writeFileSync(log, spoiled)
   const damaged = one(await examine(place), 'FRAME_DAMAGED')
@@ -242,10 +243,9 @@ test('a session that cannot be read is a problem of its own beside the sound one
 
 test('the lock of a program that died is in nobody’s way, and one that names nobody is', async t => {
   const place = bench(t)
-  const mock = await place.provider({ fallback: reply.text('slow').pace(20_000) })
-  const { child, said, ended } = place.start(['run', 'hi'])
-  await said(/session \w+/)
-  while (mock.requests.length === 0) await new Promise(resolve => setImmediate(resolve))
+  const mock = await place.provider({ fallback: reply.text('slow').gate(new Promise(() => {})) })
+  const { child, ended } = place.start(['run', 'hi'])
+  await mock.received(1)
   const open = await examine(place)
   assert.match(
     open.findings.find(({ check }) => check === 'sessions')?.detail ?? '',
