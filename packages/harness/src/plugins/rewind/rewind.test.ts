@@ -63,6 +63,23 @@ test('a row is a prompt with all that its turn changed, or a call with its step'
   )
 })
 
+test('what the user changed within a turn is a point of its own, and nothing that the turn did', async t => {
+  const { ctx, session } = await setup(t)
+  session.append('turn/start', { turn: 1 })
+  session.append('step/start', { turn: 1, step: 1 })
+  session.append('user/message', userFact('make it'), { surfaceOp: 'append' })
+  session.append('restore/point', point({}))
+  const changed = [{ path: 'mine', status: 'added' }] as const
+  const users = { by: 'user', files: 1, insertions: 2, changed } as const
+  session.append('restore/point', point({ ...users, after: 3, commit: commit('b') }))
+  const rows = ctx.rewind.list(session).map(row => [row.kind, row.files, row.point?.commit])
+  assert.deepEqual(rows, [['user', 0, commit('a')]])
+  assert.deepEqual(
+    [2, 3].map(seq => ctx.rewind.pointAt(session, seq)?.kind),
+    ['turn', 'user'],
+  )
+})
+
 test('the point of an event is the newest of a state that is no later, wherever in the log it stands', async t => {
   const { ctx, session } = await setup(t)
   session.append('turn/start', { turn: 1 })
@@ -76,7 +93,15 @@ test('the point of an event is the newest of a state that is no later, wherever 
 
 test('an event that could not be used is refused when it is written', async t => {
   const { session } = await setup(t)
-  for (const facts of [{ commit: '--upload-pack=x' }, { after: -1 }, { turn: 0 }, { changed: [{}] as never }])
+  const wrong: readonly Partial<SessionEventMap['restore/point']>[] = [
+    { commit: '--upload-pack=x' },
+    { after: -1 },
+    { turn: 0 },
+    { changed: [{}] as never },
+    { by: 'me' as never },
+    { by: 'user', step: 1 },
+  ]
+  for (const facts of wrong)
     assert.throws(() => session.append('restore/point', point(facts)), { code: 'INVALID_EVENT' })
   const place = { session: SessionId('s'), seq: -1 }
   const applied = { scope: 'files', from: place, to: place, files: [], written: 0, kept: [] } as const
