@@ -2,7 +2,8 @@ import { open, unlink } from 'node:fs/promises'
 import { exportLines, Redaction } from '@dsh/harness/plugins/session-export'
 import type { RedactionOptions } from '@dsh/harness/plugins/session-export'
 import type { Session, StoredSession } from '@dsh/harness/session'
-import { CliError, exitCode, quoted, usageError } from '../../errors.ts'
+import { usageError } from '../../errors.ts'
+import { takenOutText, unwritable } from '../../export/giving-away.ts'
 import { ownSecrets } from '../../own-secrets.ts'
 import { ownFolder } from '../../place-and-time.ts'
 import { findSession } from '../../sessions.ts'
@@ -30,7 +31,7 @@ export const exportSession: CommandBody = ({ values, words: [word = ''] }, io) =
         ? exportLines({ ...stored, artifact }, redaction)
         : await documentPieces(stored, format, { redaction, options })
     await write(lines, values.output, io)
-    tellRedaction(redaction, io)
+    io.err.line(takenOutText(redaction))
     return 0
   })
 
@@ -76,7 +77,7 @@ async function write(
     return
   }
   const fail = (cause: unknown): never => {
-    throw unwritable(file, cause)
+    throw unwritable(file, { cause, instead: 'dsh session export ID -o /tmp/session.md' })
   }
   // 'wx' never replaces what somebody has there.
   const handle = await open(file, 'wx', 0o600).catch(fail)
@@ -106,25 +107,4 @@ async function* inParts(lines: Iterable<string> | AsyncIterable<string>): AsyncG
     part = ''
   }
   if (part !== '') yield part
-}
-
-function unwritable(file: string, cause: unknown): CliError {
-  const { code } = cause as NodeJS.ErrnoException
-  const why = code === 'EEXIST' ? 'is there already' : `cannot be written (${code ?? String(cause)})`
-  return new CliError('OUTPUT_FILE', `"${file}" ${why}`, {
-    cause,
-    exitCode: exitCode.usage,
-    fix: code === 'EEXIST' ? `rm ${quoted(file)}` : `dsh session export ID -o ${quoted('/tmp/session.md')}`,
-  })
-}
-
-function tellRedaction(redaction: Redaction | undefined, io: Io): void {
-  if (redaction === undefined) {
-    io.err.line('nothing was taken out: look before you give it away')
-    return
-  }
-  const counts = [...redaction.counts].map(([kind, count]) => `${count} × ${kind}`)
-  const what =
-    counts.length === 0 ? 'nothing that looks like a secret was found' : `taken out: ${counts.join(', ')}`
-  io.err.line(`${what}; look before you give it away`)
 }

@@ -12,7 +12,8 @@ import {
 import { Redaction } from '@dsh/harness/plugins/session-export'
 import { headless } from '@dsh/harness/presets/headless'
 import { compositionFiles } from '../../composition.ts'
-import { CliError, exitCode, quoted, usageError } from '../../errors.ts'
+import { CliError, exitCode, usageError } from '../../errors.ts'
+import { takenOutText, unwritable } from '../../export/giving-away.ts'
 import { ownSecrets } from '../../own-secrets.ts'
 import { errorLines, reportOf } from '../../report-error.ts'
 import { ownFolder } from '../../place-and-time.ts'
@@ -58,26 +59,12 @@ async function record([word, file, ...more]: readonly string[], io: Io): Promise
     // 'wx' never replaces what somebody has there.
     await writeFile(resolve(io.cwd, target), writeRecording(recording), { flag: 'wx' }).catch(
       (cause: unknown) => {
-        throw unwritable(target, word, cause)
+        throw unwritable(target, { cause, instead: `dsh session test record ${id} /tmp/${id}.jsonl` })
       },
     )
-    const taken = [...redaction.counts.values()].reduce((sum, each) => sum + each, 0)
-    const secrets =
-      taken === 0 ? 'nothing that looks like a secret was found' : `${counted(taken, 'secret')} taken out`
     io.out.line(`${counted(recording.requests.length, 'request')} recorded in ${unbroken(target)}`)
-    io.err.line(`${secrets}; look before you give it away`)
+    io.err.line(takenOutText(redaction))
     return exitCode.ok
-  })
-}
-
-function unwritable(file: string, id: string, cause: unknown): CliError {
-  const { code } = cause as NodeJS.ErrnoException
-  const isThere = code === 'EEXIST'
-  const why = isThere ? 'is there already' : `cannot be written (${code ?? String(cause)})`
-  return new CliError('OUTPUT_FILE', `"${unbroken(file)}" ${why}`, {
-    cause,
-    exitCode: exitCode.usage,
-    fix: isThere ? `rm ${quoted(file)}` : `dsh session test record ${id} /tmp/${id}.jsonl`,
   })
 }
 
