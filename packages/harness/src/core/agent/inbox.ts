@@ -9,7 +9,7 @@ export interface InboxLists {
 }
 
 /** The first event of a log that does not fit what waits by then: something before it is missing, or was changed. */
-export interface InboxMisfit {
+interface InboxMisfit {
   readonly seq: number
   readonly message: string
 }
