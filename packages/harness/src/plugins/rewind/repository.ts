@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isFields, messageOf, parseJson } from '../../kernel/index.ts'
+import { isFields, makeFolders, messageOf, parseJson } from '../../kernel/index.ts'
 import { batches } from './batches.ts'
 import { RewindError } from './errors.ts'
 import { Git } from './git.ts'
@@ -106,7 +106,7 @@ export class Repository {
   static async open(folder: string, workspace: string, { around, signal }: OpenOptions): Promise<Repository> {
     const found = await Repository.find(folder, around)
     if (found !== undefined) return found
-    await mkdir(folder, { recursive: true, mode: 0o700 })
+    makeFolders(folder)
     const repository = new Repository(folder, around)
     await repository.#make(signal)
     await writeFile(join(folder, `${marker}.new`), `${JSON.stringify({ workspace })}\n`, {
