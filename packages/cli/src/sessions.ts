@@ -33,7 +33,7 @@ export async function findSession(store: Lister, word: string): Promise<SessionR
 }
 
 /**
- * The session of `folder` that was written last. Sessions of subagents are no one's to continue. One that was written
+ * The session of `folder` that was written last. Those that are not a person's, of subagents and replays, are no one's to continue. One that was written
  * later and cannot be read is told of: nobody should go on with an old one unawares.
  */
 export async function newestSession(

@@ -26,7 +26,8 @@ export interface SessionHeader {
   readonly parentSession?: SessionId
   /** How many leading events a fork inherited. */
   readonly seedLength?: number
-  readonly origin?: 'subagent'
+  /** Absent for the sessions of a person. */
+  readonly origin?: 'subagent' | 'replay'
   readonly delegationDepth?: number
   readonly agentPreset?: string
 }

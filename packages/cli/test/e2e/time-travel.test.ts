@@ -330,6 +330,11 @@ test('a replay stops at the first call that the log does not have, and says so',
   assert.deepEqual(divergence['came'], { name: 'read', arguments: { file_path: 'b.txt' } })
   assert.deepEqual([replayed['turns'], replayed['cost'], replayed['calls']], [1, null, { read: 1 }])
 
+  assert.match((await dsh(['session', 'ls'])).stdout, /^\S+ .* \[replay\]\n/, 'a replay is one in lists')
+  server.push(reply.text('on'))
+  const on = await dsh(['run', '-c', 'go on'])
+  assert.equal(sessionIn(on.stderr), id, 'and not what a person goes on with')
+
   server.push(reply.status(401, { body: { error: { message: 'no' } } }))
   const refused = await dsh(['replay', id, '-m', 'deepseek/other'])
   assert.equal(refused.code, 3)

@@ -96,8 +96,11 @@ function turnsOf({ summary, isPartial }: SessionOverview): string {
   return `${count.padStart(4)} ${summary?.turns === 1 && !isPartial ? 'turn ' : 'turns'}`
 }
 
-function marksOf({ summary, holder }: SessionOverview): string[] {
+function marksOf({ header: { origin, parentSession }, summary, holder }: SessionOverview): string[] {
+  const branch = parentSession === undefined ? undefined : `fork of ${parentSession}`
+  const kind = origin ?? branch
   return [
+    ...(kind === undefined ? [] : [`[${kind}]`]),
     ...(summary?.archived === true ? ['[archived]'] : []),
     ...(holder === undefined ? [] : [holder.pid === 0 ? '[open]' : `[open in process ${holder.pid}]`]),
   ]

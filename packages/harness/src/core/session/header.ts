@@ -34,7 +34,7 @@ const optional: readonly (readonly [key: string, isRight: (value: unknown) => bo
   ['cwd', value => typeof value === 'string' && win32.isAbsolute(value), 'an absolute path'],
   ['parentSession', isText, 'a session id'],
   ['seedLength', isCount, 'a count'],
-  ['origin', value => value === 'subagent', '"subagent"'],
+  ['origin', value => value === 'subagent' || value === 'replay', '"subagent" or "replay"'],
   ['delegationDepth', isCount, 'a count'],
   ['agentPreset', isText, 'a name'],
 ]

@@ -71,10 +71,10 @@ class Replay {
   async toEnd(): Promise<ReplayReport> {
     const { ctx, source, plan, route, sessionId, workspace, permission, signal } = this.#options
     const { boundary } = plan
-    const origin = { parentSession: source.id, seedLength: boundary }
+    const lineage = boundary === 0 ? {} : { parentSession: source.id, seedLength: boundary }
     const handle = await ctx.agents.create({
       sessionId,
-      meta: { cwd: workspace, ...(boundary === 0 ? {} : origin) },
+      meta: { cwd: workspace, origin: 'replay', ...lineage },
       ...(boundary === 0 ? {} : { seed: source.events.slice(0, boundary) }),
       agentOptions: route,
       setup: agentCtx => this.#conduct(agentCtx),
