@@ -19,6 +19,8 @@ import { startMockProvider } from '@dsh/harness/testing'
 import type { MockProvider, MockProviderOptions, MockRequest } from '@dsh/harness/testing'
 
 export const bin = join(import.meta.dirname, '../../bin.js')
+/** Longer than anything takes on a busy machine, shorter than a test may. */
+const patienceMs = 90_000
 
 export interface Ended {
   readonly code: number | null
@@ -101,9 +103,12 @@ export function bench(t: TestContext): Bench {
     if (input !== null) child.stdin.end(input)
     const ended = once(child, 'close').then(([code]: unknown[]) => ({ code: code as number | null, ...out }))
     const said = async (pattern: RegExp): Promise<void> => {
+      const patience = AbortSignal.timeout(patienceMs)
       while (!pattern.test(out.stdout + out.stderr)) {
-        if (child.exitCode !== null) throw new Error(`ended without ${pattern}: ${out.stdout}${out.stderr}`)
-        await Promise.race([once(child.stdout, 'data'), once(child.stderr, 'data'), once(child, 'close')])
+        if (child.exitCode !== null || patience.aborted)
+          throw new Error(`nothing like ${pattern} came: ${out.stdout}${out.stderr}`)
+        const news = [once(child.stdout, 'data'), once(child.stderr, 'data'), once(child, 'close')]
+        await Promise.race([...news, once(patience, 'abort')])
       }
     }
     return { child, out, ended, said }
