@@ -52,8 +52,8 @@ async function modeOf(path: string): Promise<number> {
   )
 }
 
-/** Some systems cannot sync a folder; there the move is as durable as they make it. */
-async function syncFolder(path: string): Promise<void> {
+/** Makes the names in a folder durable. Some systems cannot; there they are as durable as the system makes them. */
+export async function syncFolder(path: string): Promise<void> {
   try {
     const folder = await open(path)
     try {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { link, open, readFile, rename, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { SessionId } from '@dsh/protocol'
-import { isFields, isPositive, isText, parseJson } from '../../kernel/index.ts'
+import { isFields, isPositive, isText, parseJson, syncFolder } from '../../kernel/index.ts'
 import type { LogPlace, RewindScope } from './events.ts'
 import type { ProcessIdentity } from '../persistence/index.ts'
 import type { Plan } from './plan.ts'
@@ -39,13 +39,18 @@ export async function beginJournal(folder: string, journal: Journal): Promise<bo
   }
   try {
     await link(temporary, join(folder, file))
-    return true
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
     throw error
   } finally {
     await unlink(temporary)
   }
+  await syncFolder(folder).catch(async (error: unknown) => {
+    // Else the next program would complete what was refused here.
+    await endJournal(folder)
+    throw error
+  })
+  return true
 }
 
 /** Undefined where there is none. It is whole, its name is given when it has been written; 'damaged' since then. */
