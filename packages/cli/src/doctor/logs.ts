@@ -8,7 +8,7 @@ import type { Findings, Place } from './finding.ts'
 
 /** How long the bytes of the newest logs are looked at, and how much of one; what a crash leaves is there. */
 const budgetMs = 120
-const smallBytes = 1_000_000
+const smallBytes = 300_000
 
 export interface LooksAtLogs {
   readonly checked: number

@@ -37,7 +37,7 @@ function summary(rows: readonly SessionRow[], checked: number, { command }: Plac
     ...(open === 0 ? [] : [`${open} open`]),
     checked === rows.length
       ? 'all of them checked'
-      : `the newest ${checked} checked; all: ${command} doctor --deep`,
+      : `${checked} of the newest checked; all: ${command} doctor --deep`,
   ]
   return ok(rows.length === 0 ? 'no sessions yet' : parts.join(' · '))
 }
