@@ -50,6 +50,7 @@ async function runIn(target: Target, job: Job): Promise<number> {
   })
   const { session } = handle.agent
   for (const line of startLines(choice, target)) io.err.line(line)
+  for (const notice of handle.notices ?? []) tell(notice)
   await tellRecovery(session, job)
   stop.signal.throwIfAborted()
   // A session keeps the mode it began in until somebody names another.

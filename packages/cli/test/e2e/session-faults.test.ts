@@ -108,6 +108,24 @@ test('whatever cannot be done with a damaged session, the command that mends it 
   assert.match((await dsh(['rewind', id])).stderr, told)
 })
 
+test('a session whose inbox does not follow from its log goes on with a word, and verify tells', async t => {
+  const { dsh, provider, root, work } = bench(t)
+  await provider({ fallback: reply.text('ok') })
+  const id = sessionIn((await dsh(['run', 'one'])).stderr)
+  const { stdout } = await dsh(['session', 'export', id, '--format', 'jsonl', '--full'])
+  writeFileSync(
+    join(work, 'x.jsonl'),
+    stdout.replace('"type":"agent/inbox/spliced"', '"ignorable":true,"type":"another/type"'),
+  )
+  const elsewhere = { env: { DSH_HOME: join(root, 'other') } }
+  await dsh(['session', 'import', 'x.jsonl'], elsewhere)
+  const verified = await dsh(['session', 'verify', id], elsewhere)
+  assert.deepEqual([verified.code, /INBOX_BROKEN/.test(verified.stdout)], [1, true], verified.stderr)
+  const { code, stderr } = await dsh(['run', '-r', id, 'two'], elsewhere)
+  assert.equal(code, 0, stderr)
+  assert.match(stderr, /^note: what had waited to be read is not known any more: event \d+ changes /m)
+})
+
 test('a lock that is no file or may not be read lets be read and listed, and what to do is said', async t => {
   const { dsh, provider, logs } = bench(t)
   await provider({ fallback: reply.text('ok') })
