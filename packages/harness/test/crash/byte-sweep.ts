@@ -57,7 +57,7 @@ export async function sweepBytes(length: number, { seed, stride }: SweepOptions)
     ])
     tears.push([
       `garbage from byte ${at}`,
-      log => Buffer.concat([log.subarray(0, at), random.bytes(log.length - at)]),
+      log => Buffer.concat([log.subarray(0, at), garbage(log.subarray(at), random)]),
     ])
   }
   for (const zeros of [1, 64, 4096]) {
@@ -77,6 +77,13 @@ export async function sweepBytes(length: number, { seed, stride }: SweepOptions)
     tally.add(text, await examine(left.remains, left.ledger.current))
   }
   return tally.row
+}
+
+/** Other bytes in the place of these; what differs in one bit alone is no garbage but a flipped bit. */
+function garbage(bytes: Buffer, random: ReturnType<typeof randomOf>): Buffer {
+  const other = Buffer.from(random.bytes(bytes.length))
+  if (bytes.length > 0) other.writeUInt8((other.readUInt8(0) & ~3) | (~bytes.readUInt8(0) & 3), 0)
+  return other
 }
 
 /** Any flipped bit of acknowledged events is told, and nothing behind it is taken for the session. */

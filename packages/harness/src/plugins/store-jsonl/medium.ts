@@ -28,6 +28,7 @@ import { assertOwn, assertWritable, textsBeside, withLog } from './read/open-log
 import type { LogPlace } from './read/open-log.ts'
 import { readRawLog } from './read/raw.ts'
 import { removeLog } from './remove.ts'
+import { flippedText, isFlippedFrame, longestTried } from './repair/bits.ts'
 import { repairLog } from './repair/repair.ts'
 import { scanLog } from './read/scan.ts'
 import type { ScannedLog } from './read/scan.ts'
@@ -201,7 +202,19 @@ export class JsonlMedium implements Medium {
     const read = await this.#read(place, { signal })
     const [gap] = read.log.gaps
     if (gap !== undefined) throw damagedLog(place.id, gap.reason, read.log.path)
+    await this.#assertBrokenOff(place, read)
     return { ...read, log: { ...read.log, holder: undefined } }
+  }
+
+  /** Rejects where the loose end is a whole frame but for one bit: it is to be mended, not cut off. */
+  async #assertBrokenOff(place: LogPlace, { looseEnd, lastHash, length, log }: ReadLog): Promise<void> {
+    if (looseEnd === undefined) return
+    const { tail, kept } = looseEnd
+    const last = { hash: lastHash, next: length - kept.length }
+    const isFlipped = await withLog(this.#host.fs, place, async ({ file }) =>
+      isFlippedFrame(await file.read(tail.start, Math.min(tail.bytes, longestTried + 1)), last),
+    )
+    if (isFlipped) throw damagedLog(place.id, flippedText, log.path)
   }
 
   /** Rejects where the log is another's, or of a newer format. */

@@ -2,7 +2,7 @@ import type { SessionHeader } from '@dsh/protocol'
 import type { MediumProblem, MediumReport } from '../../persistence/index.ts'
 import type { FileSystem } from '../files/file-system.ts'
 import { descriptorAt, strayDescriptor } from '../format/frames.ts'
-import { findFlippedBits } from '../repair/bits.ts'
+import { findFlippedBits, flippedText } from '../repair/bits.ts'
 import type { LogGap } from './gaps.ts'
 import { foreignText, textsBeside, withLog } from './open-log.ts'
 import type { LogPlace, OpenedFile } from './open-log.ts'
@@ -66,7 +66,7 @@ async function flippedAtEnd({ file, size }: OpenedFile, scan: LogScan): Promise<
     : { frame: scan.frames, seq: length - (tail?.kept ?? 0), offset: tail?.start ?? size }
   return {
     code: 'LAST_FRAME_DAMAGED',
-    message: 'a bit of the last frame is not the one that was written',
+    message: flippedText,
     ...at,
   }
 }

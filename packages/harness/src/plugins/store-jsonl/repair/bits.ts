@@ -13,8 +13,11 @@ export interface Patch {
   readonly value: number
 }
 
+/** What is wrong where the last frame has one. */
+export const flippedText = 'a bit of the last frame is not the one that was written'
+
 /** Each bit of a frame is tried, and each try reads all of it: half a second for so many bytes. */
-const longestTried = 8 * 1024
+export const longestTried = 8 * 1024
 const triesAtOnce = 1024
 
 /**
@@ -51,6 +54,22 @@ export async function findFlippedBits(file: ReadableFile, size: number): Promise
   return patches
 }
 
+/**
+ * Whether the end of a log is the frame that follows `last` but for one bit: then nothing was broken off, and the frame
+ * may have been acknowledged. Zeros at its very end are what a crash leaves, whatever they would be with a bit more.
+ */
+export async function isFlippedFrame(tail: Buffer, last: FrameEnd): Promise<boolean> {
+  if (tail.length > longestTried) return false
+  const at = await flipUntil(Buffer.from(tail), own => isNext(own, last))
+  return at !== undefined && tail.subarray(at).some(byte => byte !== 0)
+}
+
+/** What the next frame must name. */
+interface FrameEnd {
+  readonly hash: string
+  readonly next: number
+}
+
 /** Leaves the bit flipped that makes the bytes right, and gives the index of its byte. */
 async function flipUntil(bytes: Buffer, isRight: (bytes: Buffer) => boolean): Promise<number | undefined> {
   for (let bit = 0; bit < bytes.length * 8; bit += 1) {
@@ -65,7 +84,7 @@ async function flipUntil(bytes: Buffer, isRight: (bytes: Buffer) => boolean): Pr
 }
 
 /** Whether the bytes are exactly the frame that follows `last`. */
-function isNext(bytes: Buffer, last: { readonly hash: string; readonly next: number }): boolean {
+function isNext(bytes: Buffer, last: FrameEnd): boolean {
   const frame = frameAt(bytes, 0)
   if (frame.kind !== 'data' || frame.end !== bytes.length) return false
   const { chain } = splitFrame(decodeText(bytes) ?? '')

@@ -147,6 +147,48 @@ test('whichever single bit flipped, the log is byte for byte what was written, a
   assert.ok(mended > 1)
 })
 
+test('a last frame with a flipped bit is not cut off but refused, and goes on once it is repaired', async t => {
+  const { medium, frames, put, path, names } = await setup(t)
+  const sound = Buffer.concat(frames)
+  const last = sound.length - frames[3].length
+  // Of the magic number, lengths, the text and the checksum.
+  for (const at of [0, 5, 8, 150, frames[3].length - 2].map(each => last + each)) {
+    const broken = Buffer.from(sound)
+    broken.writeUInt8(broken.readUInt8(at) ^ 1, at)
+    put(broken)
+    await assert.rejects(medium.resume(id), {
+      code: 'SESSION_DAMAGED',
+      sessionId: id,
+      message: `the log of session "s1" is damaged: a bit of the last frame is not the one that was written: ${path}`,
+    })
+    assert.deepEqual(readFileSync(path), broken)
+    await medium.repair(id)
+    const { log, writer } = await medium.resume(id)
+    assert.deepEqual([log.events.length, await writer.mend()], [12, undefined])
+    await writer.close()
+  }
+  assert.deepEqual(
+    names().filter(name => name.startsWith('torn-at')),
+    [],
+  )
+})
+
+test('an end that a crash broke off is cut off, even where the zero in its place lacks a single bit', async t => {
+  const { medium, frames, put, path } = await setup(t)
+  const before = Buffer.concat(frames.slice(0, 3))
+  const texts = Array.from({ length: 4000 }, (_, nth) => branchOf(frames[2], 7, [`text ${nth}`]))
+  const close = (await Promise.all(texts)).find(frame => frame.at(-1) === 0x40) ?? Buffer.alloc(0)
+  assert.ok(close.length > 0)
+  const zeroed = Buffer.concat([close.subarray(0, -1), Buffer.alloc(1)])
+  for (const end of [close.subarray(0, -1), zeroed, spoiled(close)]) {
+    put(before, end)
+    const { writer } = await medium.resume(id)
+    assert.match((await writer.mend()) ?? '', /^\d+ bytes at the end of the log were cut off /)
+    await writer.close()
+    assert.deepEqual(readFileSync(path).subarray(0, before.length), before)
+  }
+})
+
 test('a bit that no decoder looks at is put right, in the middle and at the end', async t => {
   const { medium, frames, put, path } = await setup(t)
   const sound = Buffer.concat(frames)
