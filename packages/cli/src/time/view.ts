@@ -41,16 +41,15 @@ async function eventsAsOf(
   seq: number,
 ): Promise<readonly SessionEvent[] | undefined> {
   const events: SessionEvent[] = []
-  for await (const batch of sessions.stream(id)) {
-    if (batch.gap !== undefined) break
-    for (const event of batch.events) {
-      if (event.seq <= seq) events.push(event)
-      else if (event.type === 'restore/point') {
-        // They stand in the log in the order of the moments they tell of.
-        if (event.data.after > seq) return events
-        events.push({ ...event, seq: events.length })
-      }
-    }
+  for await (const { gap, events: found } of sessions.stream(id)) {
+    if (gap !== undefined) break
+    events.push(...found.filter(event => event.seq <= seq))
+    const points = found.filter(event => event.seq > seq).filter(event => event.type === 'restore/point')
+    const late = points.findIndex(({ data }) => data.after > seq)
+    for (const point of points.slice(0, late === -1 ? undefined : late))
+      events.push({ ...point, seq: events.length })
+    // They stand in the log in the order of the moments they tell of.
+    if (late !== -1) break
   }
   return events.length > seq ? events : undefined
 }
