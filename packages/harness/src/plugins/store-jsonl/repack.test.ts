@@ -61,6 +61,9 @@ function oldLog(own: readonly SessionEvent[], artifact: string): Buffer {
   return Buffer.concat(frames)
 }
 
+/** The same for all: they read it, and replace the file that holds it. */
+let wholeLog: Buffer | undefined
+
 async function setup(t: TestContext, fs: FileSystem = hastyFiles) {
   const root = mkdtempSync(join(tmpdir(), 'repack-'))
   t.after(() => rmSync(root, { recursive: true }))
@@ -73,7 +76,7 @@ async function setup(t: TestContext, fs: FileSystem = hastyFiles) {
   await writer.append(events.slice(0, 1))
   await writer.close()
   const path = medium.locate(header)
-  const bytes = oldLog(events, sha256)
+  const bytes = (wholeLog ??= oldLog(events, sha256))
   const put = (content: Buffer, mtime = clock.now - 2 * hour): void => {
     writeFileSync(path, content)
     utimesSync(path, mtime / 1000, mtime / 1000)
