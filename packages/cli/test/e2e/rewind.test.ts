@@ -110,7 +110,7 @@ test('what the user writes while a request of the turn is out is kept, named, an
   const id = sessionIn(run.stderr)
   const shown = await dsh(['rewind', id, prompt, '--files', '--preview'])
   const kept = '! keep    mine  changed by you since\n! keep    other  changed by you since\n'
-  assert.equal(shown.stdout, `restore   a  +1 -1\ndelete    b  +0 -1\n${kept}`)
+  assert.equal(shown.stdout, `restore   a  +1 -1\ndelete    b  +0 -1\n${kept}`, shown.stderr)
   const done = await dsh(['rewind', id, prompt, '--files', '--yes'])
   assert.equal(done.code, 0, done.stderr)
   const files = (): (string | undefined)[] =>

@@ -150,7 +150,8 @@ test('going back to any point gives the very files of then, but for what the use
           assert.deepEqual(without(after, left), without(target, left))
           const isPlain = !('build' in now || 'log.tmp' in now) && users.size === 0 && left.size === 0
           if (isPlain) assert.deepEqual(after, target)
-          await ctx.rewind.apply(session, 'undo')
+          // One that found nothing to do is no rewind.
+          if (session.last('rewind/applied') !== undefined) await ctx.rewind.apply(session, 'undo')
           assert.deepEqual(without(treeOf(workspace), new Set()), without(now, new Set()))
         } finally {
           for (const end of ends.toReversed()) await end()
