@@ -16,13 +16,19 @@ import { withRewind } from '../rewind/with-rewind.ts'
 export const rewind: CommandBody = (args, io) =>
   withRewind(io, async (service, ctx) => {
     const { id, at } = await wishOf(args, ctx.sessionPersistence, io)
-    const session = await ctx.sessionPersistence.view(id)
+    const session = await whole(id, service, ctx.sessionPersistence)
     if (at === undefined) return list(session, service, { args, io })
     const target = at === 'undo' ? at : seqOf(at, session, `${io.command} rewind ${id}`)
     await assertFree(session, ctx.sessionPersistence, io)
     if (args.values['conversation'] !== true) await assertFolder(session, io)
     return await go(session, service, { args, io, target })
   })
+
+/** With what a rewind logged that was broken off, once it is completed. */
+async function whole(id: SessionId, service: Rewind, store: SessionPersistence): Promise<Session> {
+  const session = await store.view(id)
+  return (await service.recover(session)) ? await store.view(id) : session
+}
 
 interface Wish {
   readonly id: SessionId

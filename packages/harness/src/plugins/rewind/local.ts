@@ -68,6 +68,13 @@ export class LocalRewind implements Rewind {
     return repository.patch(from.commit, to.commit)
   }
 
+  async recover(session: Session): Promise<boolean> {
+    const { cwd } = session.header
+    if (cwd === undefined || !(await this.#hasJournal(cwd))) return false
+    await (await this.#rewinder()).recover(session)
+    return true
+  }
+
   async preview(session: Session, to: RewindTarget, options: RewindOptions = {}): Promise<RewindPreview> {
     return await (await this.#rewinder()).preview(session, to, options)
   }
@@ -83,6 +90,13 @@ export class LocalRewind implements Rewind {
   async #rewinder(): Promise<Rewinder> {
     const { Rewinder } = await import('./rewinder.ts')
     return new Rewinder(this.#ctx, this.#workspaces)
+  }
+
+  async #hasJournal(folder: string): Promise<boolean> {
+    const { repositoryFolder } = await import('./repository.ts')
+    const { readJournal } = await import('./journal.ts')
+    const real = await realpath(folder).catch(() => folder)
+    return (await readJournal(repositoryFolder(this.#config.home, real))) !== undefined
   }
 
   async #repositoryOf({ workspace }: RestorePoint): Promise<Repository> {

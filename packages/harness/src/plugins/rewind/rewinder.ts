@@ -63,7 +63,7 @@ export class Rewinder {
     const goal = goalOf(session, target, options)
     const { scope, to } = goal
     if (goal.commit === undefined) return { scope, to, files: [] }
-    await this.#recover(session)
+    await this.recover(session)
     const workspace = await this.#openFor(session)
     const { repository } = workspace
     const ref = `refs/dsh/preview/${randomUUID()}`
@@ -102,7 +102,7 @@ export class Rewinder {
 
   async #apply(source: Session, target: RewindTarget, options: RewindOptions): Promise<RewindResult> {
     const goal = goalOf(source, target, options)
-    const { scope, to, cut, undo } = goal
+    const { scope, to, undo } = goal
     await this.#assertFree(to.session, source)
     const workspace = await this.#openFor(source).catch((error: unknown) => {
       if (goal.commit !== undefined) throw error
@@ -112,27 +112,38 @@ export class Rewinder {
       const ref = refOf(source.id)
       const planned =
         workspace === undefined ? undefined : await this.#planFor(workspace, goal, { ref, options })
-      const childId = options.childId ?? SessionId(randomUUID())
-      const journal: Journal = {
-        owner: this.#processes.self(),
-        nonce: randomUUID().slice(0, 8),
-        scope,
-        from: { session: source.id, seq: source.length - 1 },
-        to,
-        session: cut === undefined || scope === 'files' ? to.session : childId,
-        ...(cut === undefined || scope === 'files' ? {} : { cut }),
-        ...(planned !== undefined && goal.commit !== undefined ? { plan: planned.plan } : {}),
-        ...(planned === undefined ? {} : { backup: planned.now }),
-        ...(undo === undefined ? {} : { undo }),
-      }
+      if (scope === 'files' && undo === undefined && planned !== undefined && isIdle(planned.plan))
+        return resultOf(planned, source.id)
+      const journal = this.#journalOf(source, goal, planned, options)
       if (workspace !== undefined && !(await beginJournal(workspace.repository.folder, journal)))
         throw busyError(workspace.root)
       return await this.#complete(workspace, journal, source)
     })
   }
 
+  #journalOf(
+    source: Session,
+    { scope, to, cut, commit, undo }: Goal,
+    planned: Planned | undefined,
+    { childId = SessionId(randomUUID()) }: RewindOptions,
+  ): Journal {
+    const isSame = cut === undefined || scope === 'files'
+    return {
+      owner: this.#processes.self(),
+      nonce: randomUUID().slice(0, 8),
+      scope,
+      from: { session: source.id, seq: source.length - 1 },
+      to,
+      session: isSame ? to.session : childId,
+      ...(isSame ? {} : { cut }),
+      ...(planned !== undefined && commit !== undefined ? { plan: planned.plan } : {}),
+      ...(planned === undefined ? {} : { backup: planned.now }),
+      ...(undo === undefined ? {} : { undo }),
+    }
+  }
+
   /** Completes what another program, or an error, broke off; so the workspace is in no state between two. */
-  async #recover(session: Session): Promise<void> {
+  async recover(session: Session): Promise<void> {
     const workspace = await this.#openFor(session).catch(() => undefined)
     if (workspace === undefined) return
     await this.#alone(workspace, async () => {
@@ -318,6 +329,16 @@ function childOf(
     ...(agentPreset === undefined ? {} : { agentPreset }),
   }
   return source.branch(id, boundary + 1, { meta, closeTurn: openTurn })
+}
+
+/** What changes nothing is not logged: an undo means the last rewind that changed something. */
+function isIdle({ steps, leaving, coming }: Plan): boolean {
+  return steps.length + leaving.length + coming.length === 0
+}
+
+function resultOf({ plan, now }: Planned, session: SessionId): RewindResult {
+  const kept = plan.kept.map(({ path, reason }) => ({ path: shownPath(path), reason }))
+  return { session, scope: 'files', files: [], kept, backup: now }
 }
 
 function statusOf(reason: KeptReason): 'conflict' | 'unknown' {

@@ -108,6 +108,11 @@ export interface Rewind {
   /** What differs, as a unified patch; binary files are named only. Both points are of one workspace. */
   diff(from: RestorePoint, to: RestorePoint): Promise<string>
   /**
+   * Completes a rewind of the session's folder that was broken off. True where there was one: what it logged is in the
+   * stored session then. Rejects with REWIND_BUSY where it still runs.
+   */
+  recover(session: Session): Promise<boolean>
+  /**
    * What `apply` would do now. Changes nothing in the workspace or a log. Rejects with REWIND_NO_POINT where files are
    * asked for and none are kept from then.
    */
