@@ -55,6 +55,8 @@ export async function sweepBytes(length: number, { seed, stride }: SweepOptions)
       `zeros from byte ${at}`,
       log => Buffer.concat([log.subarray(0, at), Buffer.alloc(log.length - at)]),
     ])
+    // Such an end is tried for a flipped bit, and of a compressed one that takes seconds.
+    if (length > 0 && (at - start) % 499 >= stride) continue
     tears.push([
       `garbage from byte ${at}`,
       log => Buffer.concat([log.subarray(0, at), garbage(log.subarray(at), random)]),

@@ -35,6 +35,11 @@ export function eventsOfChanged(bytes: Buffer): number | undefined {
 /** No frame has that many zeros in a row, so they are a block that never reached the disk. */
 const hole = Buffer.alloc(64)
 
+/** Whether a part of the tail never reached the disk. One zero at the end may as well be the last of a checksum. */
+export function hasHole(bytes: Buffer): boolean {
+  return bytes.includes(hole) || (bytes.at(-1) === 0 && bytes.at(-2) === 0)
+}
+
 function intactEnd(bytes: Buffer): number {
   const firstHole = bytes.indexOf(hole)
   let end = firstHole === -1 ? bytes.length : firstHole

@@ -3,6 +3,7 @@ import { nextSeqOf } from '../read/chain.ts'
 import type { ReadableFile } from '../files/file-system.ts'
 import { descriptorAt, frameAt, strayDescriptor } from '../format/frames.ts'
 import { chainHash } from '../format/records.ts'
+import { hasHole } from '../format/tail.ts'
 import { scanHeader } from '../read/scan.ts'
 import { decodeText, splitFrame, walkLog } from '../format/walk.ts'
 import { FileWindow } from '../files/window.ts'
@@ -16,7 +17,7 @@ export interface Patch {
 /** What is wrong where the last frame has one. */
 export const flippedText = 'a bit of the last frame is not the one that was written'
 
-/** Each bit of a frame is tried, and each try reads all of it: half a second for so many bytes. */
+/** Each bit of a frame is tried, and each try reads all of it: some seconds for so many bytes; 30 ms where it is cut off. */
 export const longestTried = 8 * 1024
 const triesAtOnce = 1024
 
@@ -59,7 +60,7 @@ export async function findFlippedBits(file: ReadableFile, size: number): Promise
  * may have been acknowledged. Zeros at its very end are what a crash leaves, whatever they would be with a bit more.
  */
 export async function isFlippedFrame(tail: Buffer, last: FrameEnd): Promise<boolean> {
-  if (tail.length > longestTried) return false
+  if (tail.length > longestTried || hasHole(tail)) return false
   const at = await flipUntil(Buffer.from(tail), own => isNext(own, last))
   return at !== undefined && tail.subarray(at).some(byte => byte !== 0)
 }
