@@ -5,7 +5,7 @@ import { counted, unbroken } from '../text.ts'
 
 /** What was found in one session: a line of counts, then one for each problem. */
 export function reportLines(report: SessionReport): readonly string[] {
-  const { id, ok, events, frames, requests, problems, isDamaged, tornBytes, readOnly } = report
+  const { id, ok, events, frames, requests, problems, tornBytes, readOnly } = report
   const counts = [
     ok ? 'chain ok' : counted(problems.length, 'problem'),
     counted(events, 'event'),
@@ -18,9 +18,20 @@ export function reportLines(report: SessionReport): readonly string[] {
       `  ${counted(tornBytes, 'byte')} of an unfinished write at the end: no damage, the next run puts them aside`,
     )
   if (readOnly !== undefined) lines.push(`  read-only: ${readOnly}`)
-  if (isDamaged === true)
-    lines.push(`  dsh session repair ${id} puts what is sound in its place and keeps the old log`)
+  const wayOut = wayOutOf(report)
+  if (wayOut !== undefined) lines.push(`  ${wayOut}`)
   return lines.map(unbroken)
+}
+
+/** What helps; undefined where nothing is needed, or nothing is known that does. */
+function wayOutOf({ id, frames, problems, isDamaged }: SessionReport): string | undefined {
+  if (frames === 0 && problems.some(({ code }) => code === 'HEADER_DAMAGED'))
+    return `dsh session repair ${id} mends a header with one flipped bit; where that fails, dsh session rm ${id} removes the log`
+  if (isDamaged === true)
+    return `dsh session repair ${id} puts what is sound in its place and keeps the old log`
+  const wrong = problems.find(({ code }) => code === 'EVENT_INVALID')?.seq
+  if (wrong === undefined || wrong === 0) return undefined
+  return `dsh session fork ${id} ${wrong - 1} makes a session of the events before event ${wrong}`
 }
 
 function problemText({ code, message, frame, seq, offset }: MediumProblem): string {

@@ -34,6 +34,21 @@ test('each problem is a line with its code and place, however long its name, and
   ])
 })
 
+test('the way out is a fork before an event that is wrong, and may be a removal where there is no header', () => {
+  const wrong = [{ code: 'EVENT_INVALID', message: 'event 7: it has no id', frame: 1, seq: 7 }]
+  assert.deepEqual(reportLines({ ...sound, ok: false, problems: wrong }).slice(2), [
+    '  dsh session fork s1 6 makes a session of the events before event 7',
+  ])
+  assert.equal(reportLines({ ...sound, ok: false, problems: [{ ...wrong[0], seq: 0 } as never] }).length, 2)
+  const empty = [{ code: 'HEADER_DAMAGED', message: 'the file is empty', frame: 0, offset: 0 }]
+  assert.deepEqual(
+    reportLines({ ...sound, frames: 0, events: 0, ok: false, problems: empty, isDamaged: true }).slice(2),
+    [
+      '  dsh session repair s1 mends a header with one flipped bit; where that fails, dsh session rm s1 removes the log',
+    ],
+  )
+})
+
 test('a repair tells what there is now, where the old log is, and what became of the rest', () => {
   assert.deepEqual(repairLines('s1', { events: 1, branches: [] }), ['session s1 needs no repair: 1 event'])
   const header = { version: 0, id: SessionId('s1-branch-ab'), createdAt: 1, parentSession: id, seedLength: 3 }
