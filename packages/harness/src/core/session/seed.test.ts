@@ -150,6 +150,21 @@ for (const [name, change, message] of broken) {
   })
 }
 
+test('a source of an unknown kind and a further member of the data are kept, and the session goes on', () => {
+  const source = { kind: 'oracle', of: 'delphi' }
+  const prompt = { ...userFact('a'), source, mood: 'calm' }
+  const seed = parsed(
+    logOf(['user/message', prompt as never], ['turn/start', { turn: 1, why: 'asked' } as never]),
+  )
+  const session = Session.fromRestore(id, seed, header)
+  assert.equal(session.readOnly, undefined)
+  assert.deepEqual(session.flagged, [])
+  assert.deepEqual(session.at(0)?.data, prompt)
+  assert.deepEqual(session.at(1)?.data, { turn: 1, why: 'asked' })
+  assert.deepEqual(session.messages[0]?.source, source)
+  assert.equal(session.append('turn/end', { turn: 1, reason: { kind: 'completed' } }).type, 'turn/end')
+})
+
 test('a member of an event that a later version wrote is kept, and the session can be looked at and not continued', () => {
   const [first, second] = logOf(['turn/start', { turn: 1 }], ['user/message', userFact('a')])
   const strange = (change: object): SessionEvent[] => [{ ...first, ...change }, second] as SessionEvent[]
