@@ -30,10 +30,17 @@ export function replayLines({ recorded, replayed, divergence }: ReplayReport, st
     '',
     ...actsBeside(recorded, replayed).map(pair => actLine(pair, style)),
     '',
-    ...(divergence === undefined ? ['every call was the recorded one'] : [divergenceText(divergence)]),
+    divergence === undefined ? agreementText(replayed) : divergenceText(divergence),
     `answer recorded: ${oneLine(recorded.answer) || 'none'}`,
     `answer replayed: ${oneLine(replayed.answer) || 'none'}`,
   ]
+}
+
+/** What ended early had no chance to call anything else. */
+function agreementText({ end }: RunFacts): string {
+  return end?.kind === 'completed'
+    ? 'every call was the recorded one'
+    : 'no call was another one before the end'
 }
 
 /** The same as data. */
