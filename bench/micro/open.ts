@@ -12,6 +12,15 @@ import { resultFact } from '@dsh/harness/testing'
 import { report } from '../figure.ts'
 import { liveBytes } from '../measure.ts'
 
+/** `ls` opens no log: what it takes is the program. */
+const commands: readonly (readonly string[])[] = [
+  ['ls'],
+  ['cat', 's'],
+  ['at', 's', '10'],
+  ['show', 's'],
+  ['verify', 's'],
+]
+
 const logBytes = 200e6
 const textBytes = 40_000
 const id = SessionId('s')
@@ -19,7 +28,7 @@ const id = SessionId('s')
 async function withStore(root: string): Promise<Context> {
   const ctx = new Context()
   await ctx.plugin(SessionStore)
-  await ctx.plugin(storeJsonl, { root })
+  await ctx.plugin(storeJsonl, { root: join(root, 'sessions') })
   return ctx
 }
 
@@ -74,6 +83,21 @@ async function inProcess(job: string, root: string): Promise<Taken | undefined> 
   return taken
 }
 
+const tellPeak = `process.on('exit', () => process.send(process.resourceUsage().maxRSS * 1024))`
+
+/** Runs `dsh session` with what it prints thrown away, and gives what its process held at most. */
+async function peakOf(words: readonly string[], root: string): Promise<number> {
+  const child = fork(join(import.meta.dirname, '../../packages/cli/bin.js'), ['session', ...words], {
+    execArgv: ['--import', `data:text/javascript,${encodeURIComponent(tellPeak)}`],
+    env: { ...process.env, DSH_HOME: root },
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+  })
+  let peak = Number.NaN
+  child.on('message', message => (peak = Number(message)))
+  await once(child, 'exit')
+  return peak
+}
+
 async function main(): Promise<void> {
   const root = mkdtempSync(join(tmpdir(), 'dsh-bench-'))
   try {
@@ -91,6 +115,10 @@ async function main(): Promise<void> {
     })
     report({ name: `${name}: shown`, value: opened.shown, unit: 'bytes', of: 'memory' })
     report({ name: 'streaming it: peak', value: streamed.peak, unit: 'bytes', of: 'memory' })
+    for (const words of commands) {
+      const value = await peakOf(words, root)
+      report({ name: `dsh session ${words.join(' ')}: peak`, value, unit: 'bytes', of: 'memory' })
+    }
   } finally {
     rmSync(root, { recursive: true })
   }
