@@ -1,6 +1,18 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
-import { chmod, mkdir, mkdtemp, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import {
+  chmod,
+  lstat,
+  mkdir,
+  mkdtemp,
+  open,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -91,4 +103,14 @@ test('of many who replace a file at once one wins whole', async t => {
   await Promise.all(texts.map(text => replaceFile(path, text, { isCache: true })))
   assert.ok(texts.includes(await readFile(path, 'utf8')))
   assert.deepEqual(await readdir(folder), ['file'])
+})
+
+test('a link stays one, and what it leads to is replaced', async t => {
+  const { folder, path } = await setup(t)
+  const link = join(folder, 'link')
+  await writeFile(path, 'old')
+  await symlink('file', link)
+  await replaceFile(link, 'new')
+  assert.ok((await lstat(link)).isSymbolicLink())
+  assert.equal(await readFile(path, 'utf8'), 'new')
 })

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { open, rename, stat, unlink } from 'node:fs/promises'
+import { open, realpath, rename, stat, unlink } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
@@ -13,14 +13,15 @@ export interface ReplaceFileOptions {
 /**
  * Puts `content` at `path`: whoever reads it finds the old or the new, never half. It is durable when this resolves.
  *
- * Where this rejects before the new file is in place, the old one stays and no draft is left. A program that is killed
+ * A link stays one: the file that it leads to is replaced. Where this rejects before the new file is in place, the old one stays and no draft is left. A program that is killed
  * leaves its draft, `<path>.<uuid>.tmp`, which is in nobody's way.
  */
 export async function replaceFile(
-  path: string,
+  named: string,
   content: string | Uint8Array,
   { mode, isCache = false }: ReplaceFileOptions = {},
 ): Promise<void> {
+  const path = await realpath(named).catch(() => named)
   const draft = `${path}.${randomUUID()}.tmp`
   const kept = mode ?? (await modeOf(path))
   const file = await open(draft, 'wx', ownersAlone)
