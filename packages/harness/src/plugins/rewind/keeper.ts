@@ -6,7 +6,6 @@ import type { SkippedPaths } from './events.ts'
 import { shownPath } from './paths.ts'
 import { lastPoint } from './points.ts'
 import type { PathChange, TreeFacts } from './repository.ts'
-import { looksSame } from './walk.ts'
 import type { Sight, Workspace } from './workspace.ts'
 import type { Workspaces } from './workspaces.ts'
 
@@ -152,15 +151,22 @@ export class Keeper {
     this.#run(session, watched, order, sight)
   }
 
-  async #look({ header: { cwd } }: Session): Promise<Sight | undefined> {
-    const workspace = cwd === undefined ? undefined : this.#workspaces.opened(cwd)
+  async #look(session: Session): Promise<Sight | undefined> {
     // What stops it stops the point, which says so.
-    return await workspace?.look().catch(() => undefined)
+    return await this.#opened(session)
+      ?.look()
+      .catch(() => undefined)
   }
 
   async #hasChangedSince(session: Session, sight: Promise<Sight | undefined> | undefined): Promise<boolean> {
-    const [before, now] = await Promise.all([sight, this.#look(session)])
-    return before === undefined || now === undefined || !looksSame(before.walked, now.walked)
+    const seen = await sight
+    const workspace = this.#opened(session)
+    if (seen === undefined || workspace === undefined) return true
+    return await workspace.hasChangedSince(seen).catch(() => true)
+  }
+
+  #opened({ header: { cwd } }: Session): Workspace | undefined {
+    return cwd === undefined ? undefined : this.#workspaces.opened(cwd)
   }
 
   #run(session: Session, watched: Watched, order: Order, sight?: Promise<Sight | undefined>): void {

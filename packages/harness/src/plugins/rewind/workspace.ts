@@ -14,7 +14,7 @@ import type { TreeFacts, TreeLists } from './repository.ts'
 import { dropStatIndex, readStatIndex, writeStatIndex } from './stat-index.ts'
 import type { Base, Known } from './stat-index.ts'
 import { clearRef, removeLeftovers, tidy } from './tidy.ts'
-import { isFresh, isSameLook, lookAt, lookOf, sliceMs, walk } from './walk.ts'
+import { isFresh, isSameLook, lookAt, lookOf, looksSame, sliceMs, walk } from './walk.ts'
 import type { Look, RulesCache, Walked } from './walk.ts'
 
 export interface TakeOptions {
@@ -100,6 +100,11 @@ export class Workspace {
   async look(): Promise<Sight> {
     const base = this.#base
     return { base, walked: await this.#walk(AbortSignal.timeout(this.#config.maxMs)) }
+  }
+
+  /** As far as looks tell. */
+  async hasChangedSince({ walked }: Sight): Promise<boolean> {
+    return !looksSame(walked, (await this.look()).walked)
   }
 
   /** What the last state holds is no longer trusted: the next one reads all files again. */
