@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { messageOf } from '@dsh/harness/kernel'
 import type { Context } from '@dsh/harness/kernel'
+import type { FailureListener } from '@dsh/harness/presets/headless'
 import { CliError } from './errors.ts'
 import { inert } from './text.ts'
 import type { Io } from './io.ts'
@@ -26,12 +27,26 @@ export function tellRowsThatAreOff(ctx: Context, io: Io): void {
   }
 }
 
-/** From here on a plugin that fails where nobody waits for it is told of, and ends nothing but itself. */
-export function tellFailuresOfPlugins(ctx: Context, io: Io): void {
-  ctx.on('internal/error', (error, { name }, where) => {
-    io.err.line(inert(`note: plugin "${name}" failed (${where}): ${messageOf(error)}`))
-  })
-  io.onUncaught(error => ctx.get('loader')?.reportUncaught(error) === true)
+/** Tells of plugins that fail where nobody waits for it, once `begin` was called and until the last of them has ended. */
+export class PluginFailures {
+  readonly #io: Io
+  #hasBegun = false
+
+  constructor(io: Io) {
+    this.#io = io
+  }
+
+  /** To be heard from the first moment on: what listens last stops to listen first. */
+  readonly listener: FailureListener = (error, name, where) => {
+    if (this.#hasBegun)
+      this.#io.err.line(inert(`note: plugin "${name}" failed (${where}): ${messageOf(error)}`))
+  }
+
+  /** What failed before is told with its row. From here on a failure ends nothing but the plugin itself. */
+  begin(ctx: Context): void {
+    this.#hasBegun = true
+    this.#io.onUncaught(error => ctx.get('loader')?.reportUncaught(error) === true)
+  }
 }
 
 /** Throws NO_STORE where nothing would be kept: a session that cannot be opened again is lost work. */

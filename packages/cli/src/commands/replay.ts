@@ -5,7 +5,7 @@ import { planReplay, replaySession } from '@dsh/harness/plugins/replay'
 import type { ReplayPlan, ReplayReport } from '@dsh/harness/plugins/replay'
 import { headless } from '@dsh/harness/presets/headless'
 import type { Session } from '@dsh/harness/session'
-import { assertStore, compositionFiles, tellFailuresOfPlugins, tellRowsThatAreOff } from '../composition.ts'
+import { assertStore, compositionFiles, PluginFailures, tellRowsThatAreOff } from '../composition.ts'
 import { endWithin } from '../end.ts'
 import { exitCode, usageError } from '../errors.ts'
 import { canAsk } from '../person.ts'
@@ -45,11 +45,13 @@ export const replay: CommandBody = async (args, io) => {
     const { home, env } = io
     const { yes } = options
     const files = compositionFiles(home)
-    const ctx = await headless({ home, env, permission: 'workspace-write', yes, files })
+    const failures = new PluginFailures(io)
+    const onFailure = failures.listener
+    const ctx = await headless({ home, env, permission: 'workspace-write', yes, files, onFailure })
     try {
       tellRowsThatAreOff(ctx, io)
       assertStore(ctx, io)
-      tellFailuresOfPlugins(ctx, io)
+      failures.begin(ctx)
       return await replayIn(ctx, args.words[0] ?? '', { options, stop, io })
     } finally {
       await endWithin(ctx, endMs)

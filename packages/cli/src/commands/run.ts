@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { headless } from '@dsh/harness/presets/headless'
 import { CliError } from '../errors.ts'
 import { loadSchema } from '../run/answer-schema.ts'
-import { assertStore, compositionFiles, tellFailuresOfPlugins, tellRowsThatAreOff } from '../composition.ts'
+import { assertStore, compositionFiles, PluginFailures, tellRowsThatAreOff } from '../composition.ts'
 import { againCommand, withPrompt } from '../run/keep-prompt.ts'
 import { readLastModel } from '../run/last-model.ts'
 import { runOptions } from '../run/options.ts'
@@ -40,14 +40,16 @@ async function begin(prompt: string, { args, options, stop, io }: Order): Promis
   try {
     const { home, env, cwd } = io
     const { permission = 'workspace-write', yes, schema: file } = options
+    const failures = new PluginFailures(io)
+    const files = compositionFiles(home)
     const [ctx, schema, last] = await Promise.all([
-      headless({ home, env, permission, yes, files: compositionFiles(home) }),
+      headless({ home, env, permission, yes, files, onFailure: failures.listener }),
       file === undefined ? undefined : loadSchema(resolve(cwd, file), stop.signal),
       readLastModel(home),
     ])
     tellRowsThatAreOff(ctx, io)
     assertStore(ctx, io)
-    tellFailuresOfPlugins(ctx, io)
+    failures.begin(ctx)
     const again = againCommand(prompt, args, io.command)
     return await work({ ctx, prompt, schema, last, options, stop, io, again })
   } catch (error) {

@@ -113,7 +113,10 @@ test('ls lists the sessions of all folders, newest first', async t => {
   const second = sessionIn((await dsh(['run', '-C', join(root, 'other'), 'two'])).stderr)
   const { stdout } = await dsh(['session', 'ls'])
   const lines = stdout.trim().split('\n')
-  assert.match(lines[0] ?? '', new RegExp(`^${second}  \\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d     1 turn   two +\\S*/other$`))
+  assert.match(
+    lines[0] ?? '',
+    new RegExp(`^${second}  \\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d     1 turn   two +\\S*/other$`),
+  )
   assert.match(lines[1] ?? '', new RegExp(`^${first}  .*  one +\\S*/work$`))
   const rows = (await dsh(['session', 'ls', '--json'])).stdout.trim().split('\n')
   const parsed = rows.map(row => JSON.parse(row) as Record<string, unknown>)

@@ -34,3 +34,13 @@ test('spans leave for the collector that dsh.yml names, hold nothing that was sa
   assert.doesNotMatch(bodies.join(), /secret/)
   server.closeAllConnections()
 })
+
+test('what a plugin fails at while the program ends is told too', async t => {
+  const { dsh, provider, home } = bench(t)
+  await provider({ fallback: reply.text('ok') })
+  mkdirSync(home, { recursive: true })
+  writeFileSync(join(home, 'dsh.yml'), '- name: telemetry\n  config:\n    endpoint: http://127.0.0.1:1\n')
+  const { code, stdout, stderr } = await dsh(['run', 'hi'])
+  assert.deepEqual([code, stdout], [0, 'ok\n'])
+  assert.match(stderr, /^note: plugin "telemetry" failed \(telemetry\): .+$/m)
+})

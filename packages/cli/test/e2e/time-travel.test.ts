@@ -32,7 +32,7 @@ async function recorded(t: TestContext) {
   /** Output without what is another at each run. */
   const plain = ({ stdout }: Ended): string =>
     stdout
-      .replaceAll(work, '/work')
+      .replaceAll(work, '/srv')
       .replaceAll(id, 'ID')
       .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
       .replaceAll(/#\d+/g, '#N')
@@ -67,7 +67,7 @@ test('a request is shown as it was sent, and its body is what the provider recei
         '    │ [call call_1] read {"file_path":"a.txt"}',
         '  3 user (tool) #N',
         '    │ [result of call_1]',
-        '    │ <path>/work/a.txt</path>',
+        '    │ <path>/srv/a.txt</path>',
         '    │ <type>file</type>',
         '    │ <content>',
         '    │ 1: one',
@@ -124,7 +124,7 @@ test('at shows the place, the context, what is derived and the files of any even
   )
   assert.match(
     early,
-    /^ {2}#N {4}assistant → read \{"file_path":"a\.txt"\}\n {2}#N {4}tool {6}← <path>\/work\/a\.txt<\/path> ⏎ /m,
+    /^ {2}#N {4}assistant → read \{"file_path":"a\.txt"\}\n {2}#N {4}tool {6}← <path>\/srv\/a\.txt<\/path> ⏎ /m,
   )
   assert.match(early, /^ {2}permissions +\{"mode":"workspace-write","policy":null\}$/m)
   assert.match(early, /^files {8}1 file, 4 B, as they were after event #N\n {2}a\.txt {2}4 B\n$/m)

@@ -24,6 +24,9 @@ import { storeJsonl } from '../plugins/store-jsonl/index.ts'
 import { subprocess } from '../plugins/subprocess/index.ts'
 import { title } from '../plugins/title/index.ts'
 
+/** Hears of an error that no caller waits for: what it is, whose plugin it was, and where it came up. */
+export type FailureListener = (error: unknown, plugin: string, where: string) => void
+
 export interface HeadlessOptions {
   /** Where sessions are kept. */
   readonly home: string
@@ -34,6 +37,8 @@ export interface HeadlessOptions {
   readonly yes?: boolean
   /** Composition files that add, change and switch off plugins, the weakest first. */
   readonly files?: readonly string[]
+  /** Hears also what fails while the plugins end. */
+  readonly onFailure?: FailureListener
 }
 
 /** A plugin of the preset, by the name that `dsh.yml` knows it under, and what the program itself settles of its config. */
@@ -54,8 +59,10 @@ interface Parts {
 
 /** What one task needs, without a surface. */
 export async function headless(options: HeadlessOptions): Promise<Context> {
-  const { home, env, permission, yes = false, files = [] } = options
+  const { home, env, permission, yes = false, files = [], onFailure } = options
   const ctx = new Context()
+  if (onFailure !== undefined)
+    ctx.on('internal/error', (error, { name }, where) => onFailure(error, name, where))
   await ctx.plugin(LlmRuntime)
   await ctx.plugin(SessionStore)
   await ctx.plugin(SystemPrompt)

@@ -50,7 +50,7 @@ async function known(
     return await host.index.run(index => readPage(index, host, marked, { request, signal }), signal)
   } catch (error) {
     if (!(error instanceof SessionQueryError) || error.code !== 'SESSION_QUERY_INDEX_FAILED') throw error
-    return { logs: new Map(), problem: messageOf(error) }
+    return { logs: new Map(), problem: messageOf(error.cause ?? error) }
   }
 }
 
