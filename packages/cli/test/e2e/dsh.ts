@@ -10,6 +10,7 @@ import {
   mkdtempSync,
   readFileSync,
   rmSync,
+  watch,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -135,6 +136,19 @@ export function bench(t: TestContext): Bench {
     },
     logs: () => (existsSync(home) ? globSync(join(home, 'sessions/*/*/log.*')) : []),
   }
+}
+
+/** Resolves once the file is there. */
+export function appears(folder: string, name: string): Promise<void> {
+  return new Promise(resolve => {
+    const watcher = watch(folder, look)
+    function look(): void {
+      if (!existsSync(join(folder, name))) return
+      watcher.close()
+      resolve()
+    }
+    look()
+  })
 }
 
 /** Whether there is a program that gives a command a terminal. */

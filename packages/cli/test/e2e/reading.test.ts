@@ -1,22 +1,9 @@
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync, watch, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { reply } from '@dsh/harness/testing'
-import { bench, jsonLines } from './dsh.ts'
-
-/** Resolves once the file is there. */
-function appears(folder: string, name: string): Promise<void> {
-  return new Promise(resolve => {
-    const watcher = watch(folder, look)
-    function look(): void {
-      if (!existsSync(join(folder, name))) return
-      watcher.close()
-      resolve()
-    }
-    look()
-  })
-}
+import { appears, bench, jsonLines } from './dsh.ts'
 
 test('whoever looks at a session in the middle of a command writes nothing, and the command has one result', async t => {
   const { dsh, start, provider, work, logs } = bench(t)

@@ -1,22 +1,7 @@
 import assert from 'node:assert/strict'
-import { existsSync, watch } from 'node:fs'
-import { join } from 'node:path'
 import { test } from 'node:test'
 import { reply } from '@dsh/harness/testing'
-import { bench } from './dsh.ts'
-
-/** Resolves once the file is there. */
-function appears(folder: string, name: string): Promise<void> {
-  return new Promise(resolve => {
-    const watcher = watch(folder, look)
-    function look(): void {
-      if (!existsSync(join(folder, name))) return
-      watcher.close()
-      resolve()
-    }
-    look()
-  })
-}
+import { appears, bench } from './dsh.ts'
 
 test('after kill -9 in the middle of a command, person and model are told what became of it, once', async t => {
   const { dsh, start, provider, work } = bench(t)
