@@ -1,5 +1,6 @@
 import type { ContentBlock, JsonValue } from '@dsh/protocol'
 import type { Checked, Contract } from './contract.ts'
+import type { ToolEffect } from './effect.ts'
 import { ToolArgsError } from './errors.ts'
 import { toOutputContract, toParametersContract } from './read-schema.ts'
 import { toContent } from './result.ts'
@@ -47,6 +48,8 @@ interface ToolParts<Parameters, Args, Value> {
   readonly timeoutMs?: number
   /** Only the exact answer true lets a call run beside others; not asked for arguments that do not fit. */
   isConcurrencySafe?(args: Args): boolean
+  /** What the call would do to the world; not asked for arguments that do not fit. */
+  effects?(args: Args): readonly ToolEffect[]
   presentCall?(args: Args): ToolView | undefined
   presentResult?(args: Args, result: PresentedResult): ToolView | undefined
 }
@@ -83,7 +86,7 @@ export function defineTool<const P extends ParametersSpec, const O extends Outpu
 export function defineTool(parts: unknown): ToolDefinition {
   const { name, description, parameters, output, ...rest } = parts as AnyParts
   const contract = toParametersContract(parameters, `parameters of tool "${name}"`)
-  const { execute, finalizeContent, timeoutMs, isConcurrencySafe, presentCall, presentResult } = rest
+  const { execute, finalizeContent, timeoutMs, isConcurrencySafe, effects, presentCall, presentResult } = rest
   return {
     name,
     description,
@@ -104,6 +107,14 @@ export function defineTool(parts: unknown): ToolDefinition {
       : {
           isConcurrencySafe: args =>
             ifFitting(contract, args, value => isConcurrencySafe.call(parts, value)) === true,
+        }),
+    ...(effects === undefined
+      ? {}
+      : {
+          async effects(args) {
+            const checked = await contract.check(args as JsonValue, 'arguments')
+            return checked.violations === undefined ? effects.call(parts, checked.value) : []
+          },
         }),
     ...(presentCall === undefined
       ? {}

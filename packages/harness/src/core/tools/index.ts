@@ -1,4 +1,5 @@
 /** What a model may call: registration, the guarded pipeline of a call, schemas, and how text is bounded. */
+export * from './effect.ts'
 export * from './errors.ts'
 export * from './omitted.ts'
 export * from './runtime.ts'

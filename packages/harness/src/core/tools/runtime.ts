@@ -3,6 +3,7 @@ import { Service } from '../../kernel/index.ts'
 import type { Context, Disposer } from '../../kernel/index.ts'
 import { announceChange } from '../scope/index.ts'
 import { ToolCall } from './call.ts'
+import type { ToolEffect } from './effect.ts'
 import { ToolError } from './errors.ts'
 import { codeToolName, RegisteredTool } from './registered.ts'
 import { isParallel, scopeOfCall, ToolRegistry } from './registry.ts'
@@ -118,6 +119,15 @@ export class ToolRuntime extends Service {
     const { name, arguments: args, parent } = call
     const tool = this.registry.find({ name, scope: scopeOfCall(call), isNested: parent !== undefined })
     return isParallel(tool, args) ? 'parallel' : 'exclusive'
+  }
+
+  /** What a call would do to the world; nothing where there is no such tool. Rejects where the tool cannot tell. */
+  async effectsOf(
+    call: Pick<ToolExecutionInput, 'name' | 'arguments' | 'parent'>,
+  ): Promise<readonly ToolEffect[]> {
+    const { name, arguments: args, parent } = call
+    const tool = this.registry.find({ name, scope: scopeOfCall(call), isNested: parent !== undefined })
+    return (await tool?.definition.effects?.(args)) ?? []
   }
 
   /** Begins a call whose stages the caller runs. */

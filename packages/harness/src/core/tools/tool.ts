@@ -1,5 +1,6 @@
 import type { CallId, ContentBlock, JsonValue, ToolErrorInfo, ToolSchema, UserMessage } from '@dsh/protocol'
 import type { Emit, Veto, Waterfall } from '../../kernel/index.ts'
+import type { ToolEffect } from './effect.ts'
 
 /** What a caller hands to `ctx.tools.execute`. Higher layers merge in who is asking. */
 export interface ToolExecutionInput {
@@ -113,6 +114,8 @@ export interface ToolDefinition extends ToolSchema {
   readonly timeoutMs?: number
   /** Only the exact answer true lets a call run beside others. */
   isConcurrencySafe?(args: unknown): boolean
+  /** What the call would do to the world; absent = nothing that a permission speaks of. */
+  effects?(args: unknown): Promise<readonly ToolEffect[]>
   presentCall?(args: unknown): ToolView | undefined
   presentResult?(
     args: unknown,

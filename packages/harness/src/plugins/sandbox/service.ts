@@ -1,0 +1,84 @@
+import type { SessionId } from '@dsh/protocol'
+import type { Session } from '../../core/session/index.ts'
+import type { WiderAccess } from '../../core/tools/index.ts'
+import type { SandboxMode } from './events.ts'
+
+/** What one process or one change of a file may do; made for each call anew. */
+export interface SandboxExecutionPolicy {
+  readonly mode: SandboxMode
+  readonly network: boolean
+  /** Absolute, links resolved, as all paths here. */
+  readonly workspaceRoot: string
+  /** The workspace first. Empty in read-only mode. */
+  readonly writableRoots: readonly string[]
+  /** Below writable roots, and not writable all the same. */
+  readonly protectedPaths: readonly string[]
+  /** Neither listed nor read. */
+  readonly unreadablePaths: readonly string[]
+  readonly sessionId?: SessionId
+}
+
+export interface PolicyRequest {
+  readonly session?: Session | undefined
+  /** The execution a grant was given to; without one the session's standing mode counts. */
+  readonly token?: symbol
+}
+
+/** Modes and boundaries by session, as `ctx.sandboxPolicy`. The log's last word counts, else the configuration. */
+export interface SandboxPolicy {
+  readonly defaultMode: SandboxMode
+  modeOf(session: Session | undefined): SandboxMode
+  /** Appends an event unless the log says so already. Calls that run keep their policy. */
+  setMode(session: Session, mode: SandboxMode): void
+  resolve(request: PolicyRequest): Promise<SandboxExecutionPolicy>
+  /** Lets one execution, and no other, do more than its session's mode. */
+  grant(token: symbol, access: WiderAccess): void
+  /** What was granted to an execution. */
+  grantOf(token: symbol): WiderAccess | undefined
+  /** Why `policy` does not let `path` be written, for the model; `path` is absolute with links resolved as far as it exists. */
+  writeRefusal(policy: SandboxExecutionPolicy, path: string): string | undefined
+}
+
+/** A line of standard error by which a runner says that it, not the command, failed. */
+export interface RunnerFailureRule {
+  /** Default: any but 0. */
+  readonly exitCodes?: readonly number[]
+  /** Parts of one line, in any case. */
+  readonly fatalSignatures: readonly string[]
+  /** Whole lines that mean nothing, in any case. */
+  readonly informationalLines?: readonly string[]
+}
+
+export interface ConfinedArgv {
+  readonly argv: readonly [program: string, ...args: string[]]
+  readonly enforcement: 'full' | 'partial'
+  /** By which a refusal of the kernel shows on standard error, in any case: a hint, never a ground to allow anything. */
+  readonly denialSignatures: readonly string[]
+  readonly runnerFailureRules: readonly RunnerFailureRule[]
+}
+
+export type SandboxReadiness =
+  | { readonly isReady: true; readonly runner: string; readonly enforcement: 'full' | 'partial' }
+  /** `reason` is for people and says what to do. */
+  | { readonly isReady: false; readonly reason: string }
+
+/** Confines processes by wrapping the argv they are started with, as `ctx.sandbox`. */
+export interface Sandbox {
+  /** Asked once, at first use. */
+  readiness(): Promise<SandboxReadiness>
+  /**
+   * The argv that runs `argv` under `policy`. Throws SANDBOX_UNAVAILABLE where nothing here can enforce it, and never
+   * gives an argv that enforces less; full-access is returned as it is.
+   */
+  confine(
+    argv: readonly [program: string, ...args: string[]],
+    policy: SandboxExecutionPolicy,
+  ): Promise<ConfinedArgv>
+}
+
+declare module '../../kernel/index.ts' {
+  interface Services {
+    sandbox: Sandbox
+    sandboxPolicy: SandboxPolicy
+  }
+}
