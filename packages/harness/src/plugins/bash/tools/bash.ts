@@ -67,6 +67,9 @@ export function bashTool(ctx: Context, config: BashToolConfig): ToolDefinition {
         return { exitCode, signal, timedOut, timeoutMs, durationMs, shell, survivors, outputs }
       },
     },
+    effects: ({ command, workdir }) => [
+      { kind: 'command', command, ...(workdir !== undefined && { workdir }) },
+    ],
     presentCall: ({ command, description: title }) => ({ card: 'terminal', title, data: { command } }),
     presentResult: (args, { meta }) => presentBash(args, meta),
     async execute(args, exec) {

@@ -47,6 +47,7 @@ export function editTool(ctx: Context): ToolDefinition {
       render: (_args, value) => renderEdit(value),
       presentationMeta: (_args, value) => changeMeta(value),
     },
+    effects: ({ file_path: path }) => [{ kind: 'write', path }],
     presentCall: ({ file_path, old_string, new_string }) => ({
       card: 'diff',
       title: file_path,

@@ -25,6 +25,7 @@ export function writeTool(ctx: Context): ToolDefinition {
       render: (_args, value) => renderWrite(value),
       presentationMeta: (_args, value) => changeMeta(value),
     },
+    effects: ({ file_path: path }) => [{ kind: 'write', path }],
     presentCall: ({ file_path, content }) => ({
       card: 'diff',
       title: file_path,
