@@ -85,6 +85,8 @@ export type FsObservation =
 /** On whose behalf a file is touched. */
 export interface FsActor {
   readonly agent?: { readonly session: Session }
+  /** Of the execution that touches it, which may have been granted more than its session has. */
+  readonly token?: symbol
 }
 
 export interface FsResolveOptions {
@@ -146,6 +148,8 @@ declare module '../../kernel/index.ts' {
   }
 
   interface Events {
+    /** `target` is about to be read, listed or searched for a model. A listener that lets it pass calls `next`. */
+    'fs/read-intent': Waterfall<[target: FsTarget, actor: FsActor], Promise<void>>
     /** What must hold for `target` to be written; the first listener that answers does not call `next`. */
     'fs/write-intent': Waterfall<[target: FsTarget, actor: FsActor], Promise<FsWriteIntent | undefined>>
     /** The same for an edit. */

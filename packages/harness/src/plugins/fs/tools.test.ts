@@ -11,7 +11,7 @@ import { Session } from '../../core/session/index.ts'
 import { createHarness, say } from '../../testing/index.ts'
 import { text, toolCall } from '../llm-scripted/index.ts'
 import type { ScriptEntry } from '../llm-scripted/index.ts'
-import { changedFiles, fs as files, fsPolicy, fsTools, localFs } from './index.ts'
+import { changedFiles, fs as files, FsError, fsPolicy, fsTools, localFs } from './index.ts'
 import type { FsConfig } from './index.ts'
 
 async function setup(
@@ -592,4 +592,32 @@ test('a change that could not be logged is not made', async () => {
   const result = world.agent.session.last('tool/result')
   assert.equal(result?.data.message.content[0].isError, true)
   assert.match(JSON.stringify(result?.data.message), /the disk is full/)
+})
+
+test('whoever guards reads hears of the target and the call, and can keep it from being touched', async () => {
+  await using world = await setup()
+  world.put('open', '1')
+  world.put('secret', '2')
+  const heard: unknown[] = []
+  world.ctx.on('fs/read-intent', async (target, actor, next) => {
+    heard.push([target.displayPath, typeof actor.token, actor.agent === world.agent])
+    if (target.displayPath.endsWith('secret')) throw new FsError('FS_SANDBOX_DENIED', 'not this one')
+    await next()
+  })
+  world.ctx.on('fs/observed', target => void heard.push(target.displayPath))
+  assert.match((await world.read('open')).text, /1: 1/)
+  const refused = await world.read('secret')
+  assert.deepEqual([refused.text, refused.code], ['Error: not this one', 'FS_SANDBOX_DENIED'])
+  assert.equal((await world.read('missing')).code, 'FS_NOT_FOUND')
+  assert.equal((await world.read('.')).result.isError, false)
+  const asked = (name: string) => [world.path(name), 'symbol', true]
+  assert.deepEqual(heard, [
+    asked('open'),
+    world.path('open'),
+    asked('secret'),
+    asked('missing'),
+    world.path('missing'),
+    [world.dir, 'symbol', true],
+    world.dir,
+  ])
 })

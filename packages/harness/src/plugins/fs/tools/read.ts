@@ -141,6 +141,7 @@ async function readArtifact(path: string, wanted: Wanted): Promise<TextWindow | 
 async function see(ctx: Context, target: FsTarget, wanted: Wanted): Promise<Seen> {
   const { config, exec } = wanted
   const { signal } = exec
+  await ctx.waterfall('fs/read-intent', target, exec, async () => {})
   const info = await ctx.fs.stat(target, signal)
   if (info === undefined) {
     ctx.veto('fs/observed', target, { kind: 'absent' }, exec)
