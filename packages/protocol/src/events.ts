@@ -136,6 +136,8 @@ export interface SessionEventMap {
     readonly error?: ToolErrorInfo
     readonly meta?: JsonValue
   }
+  /** Tools that wait to be asked for, and from here on are part of the request. */
+  'tools/offered': { readonly names: readonly string[] }
   /** The whole list, replacing the one before. */
   'todo/write': { readonly todos: readonly TodoItem[] }
   'request/header': { readonly header: EpochHeader; readonly reason: 'initial' | 'resume' | 'change' }

@@ -1,7 +1,7 @@
 import type { ContentBlock, ToolCallBlock } from '@dsh/protocol'
 import type { RequestErrorAction } from '../agent/index.ts'
 import { LlmError } from '../llm/index.ts'
-import { renderPrompt } from '../prompt/index.ts'
+import { offeredTools, renderPrompt } from '../prompt/index.ts'
 import { readAnswer } from './answer.ts'
 import type { Attempt } from './answer.ts'
 import type { LoopHost, StepPlace } from './host.ts'
@@ -33,7 +33,13 @@ export async function runStep(
 
 async function assemble({ ctx, agent, session }: LoopHost, { signal }: StepPlace): Promise<Envelope> {
   const previousTools = session.requestHeader()?.tools?.map(({ name }) => name) ?? []
-  const context = { scope: agent, agent, signal, previousTools }
+  const context = {
+    scope: agent,
+    agent,
+    signal,
+    previousTools,
+    offeredTools: session.fold(offeredTools),
+  }
   const assembly = await ctx.systemPrompt.assemble(context, { contexts: false })
   signal.throwIfAborted()
   return { system: renderPrompt(assembly), tools: assembly.tools }

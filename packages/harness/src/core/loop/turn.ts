@@ -3,6 +3,7 @@ import type { PreStepDecision } from '../agent/index.ts'
 import { turnCursor } from '../session/index.ts'
 import type { Phase, Running } from './activity.ts'
 import type { LoopHost } from './host.ts'
+import { offerNamedTools } from './named-tools.ts'
 import { toTurnFailure, turnEndReason } from './outcome.ts'
 import type { TurnOutcome } from './outcome.ts'
 import { RequestBuilder } from './request.ts'
@@ -126,6 +127,7 @@ export class Turns {
       }
       // What a listener left out was dealt with by leaving it out.
       run.claimed = []
+      offerNamedTools(this.#host, batch)
       signal.throwIfAborted()
       return await runStep(this.#host, this.#requests, { turn, step, signal })
     } finally {

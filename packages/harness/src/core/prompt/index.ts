@@ -1,5 +1,6 @@
 /** What a request says besides its messages: sections, runtime contexts, variables, and the order of tools. */
 export * from './errors.ts'
+export * from './offered.ts'
 export * from './prompt.ts'
 export * from './render.ts'
 export * from './system-prompt.ts'

@@ -8,6 +8,8 @@ export interface AssembleContext {
   readonly signal?: AbortSignal
   /** Names of the last request's tools: those still there keep their order, what joined comes behind them. */
   readonly previousTools?: readonly string[]
+  /** Names of deferred tools that are offered nevertheless. */
+  readonly offeredTools?: ReadonlySet<string>
 }
 
 export type PromptText = string | ((context: AssembleContext) => string | Promise<string>)

@@ -141,6 +141,8 @@ export class SystemPrompt extends Service {
     if (runtime !== undefined) {
       for (const name of runtime.knownNames(scope)) known.add(name)
       for (const schema of runtime.schemas(scope)) tools.set(schema.name, schema)
+      for (const schema of runtime.deferred(scope))
+        if (context.offeredTools?.has(schema.name) === true) tools.set(schema.name, schema)
     }
     for (const provider of plan.tools) {
       const { schemas, knownNames = [] } = await attempt(() => provider(context), 'a tool provider', context)

@@ -80,6 +80,8 @@ export const coreChecks: Readonly<Record<string, DataCheck>> = {
   'tool/start': ofCall,
   'tool/result': data =>
     inStep(data) ?? problemOfMessage(data['message'], 'tool') ?? ofResultError(data['error']),
+  'tools/offered': data =>
+    Array.isArray(data['names']) && data['names'].every(isText) ? undefined : 'names are not all texts',
   'todo/write': data =>
     Array.isArray(data['todos']) && data['todos'].every(isTodo)
       ? undefined

@@ -22,7 +22,7 @@ interface Known {
 }
 
 /** Of the core's own: those that a reader which does not know them may skip. */
-const ignorableTypes = new Set(['tool/start', 'session/archived'])
+const ignorableTypes = new Set(['tool/start', 'tools/offered', 'session/archived'])
 
 const refused: Readonly<Record<string, string>> = {
   'request/header-delta': 'the type was replaced by whole "request/header" events',

@@ -46,6 +46,8 @@ interface ToolParts<Parameters, Args, Value> {
   execute(args: Args, exec: ToolRunContext): Value | Promise<Value>
   finalizeContent?(exec: ToolExecution, result: ToolExecutionResult): readonly ContentBlock[] | undefined
   readonly timeoutMs?: number
+  /** Can be called, but is offered to a model only once it was asked for: see `offerTools` in `core/prompt`. */
+  readonly deferred?: true
   /** Only the exact answer true lets a call run beside others; not asked for arguments that do not fit. */
   isConcurrencySafe?(args: Args): boolean
   /** What the call would do to the world; not asked for arguments that do not fit. */
@@ -86,7 +88,8 @@ export function defineTool<const P extends ParametersSpec, const O extends Outpu
 export function defineTool(parts: unknown): ToolDefinition {
   const { name, description, parameters, output, ...rest } = parts as AnyParts
   const contract = toParametersContract(parameters, `parameters of tool "${name}"`)
-  const { execute, finalizeContent, timeoutMs, isConcurrencySafe, effects, presentCall, presentResult } = rest
+  const { execute, finalizeContent, timeoutMs, deferred, isConcurrencySafe, effects, presentCall } = rest
+  const { presentResult } = rest
   return {
     name,
     description,
@@ -102,6 +105,7 @@ export function defineTool(parts: unknown): ToolDefinition {
     },
     ...(finalizeContent === undefined ? {} : { finalizeContent }),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    ...(deferred === undefined ? {} : { deferred }),
     ...(isConcurrencySafe === undefined
       ? {}
       : {

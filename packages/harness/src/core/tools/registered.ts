@@ -18,6 +18,7 @@ type Validate = (value: JsonValue) => readonly string[] | Promise<readonly strin
 export class RegisteredTool {
   readonly definition: ToolDefinition
   readonly name: string
+  readonly isDeferred: boolean
   readonly finalizeContent: ToolDefinition['finalizeContent']
   readonly isConcurrencySafe: ToolDefinition['isConcurrencySafe']
   readonly #execute: ToolDefinition['execute']
@@ -41,6 +42,7 @@ export class RegisteredTool {
     }
     this.definition = definition
     this.name = name
+    this.isDeferred = definition.deferred === true
     this.#description = description
     this.#execute = execute
     this.finalizeContent = finalizeContent?.bind(definition)

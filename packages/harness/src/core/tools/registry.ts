@@ -23,6 +23,8 @@ interface View {
   readonly known: ReadonlySet<string>
   readonly presentation: ToolPresentation
   readonly schemas: readonly ToolSchema[]
+  /** Of tools that a model is offered only once they were asked for. */
+  readonly deferred: readonly ToolSchema[]
 }
 
 /** The part of a call that decides which tool it means. */
@@ -77,8 +79,8 @@ export class ToolRegistry {
     if (this.isProgramOnly(address)) {
       return new ToolNotFoundError(`tool "${name}" can be called from a program only: call ${codeToolName}`)
     }
-    const { tools, schemas } = this.view(scope)
-    const names = isNested ? [...tools.keys()].sort() : schemas.map(schema => schema.name)
+    const { tools, schemas, deferred } = this.view(scope)
+    const names = isNested ? [...tools.keys()].sort() : [...schemas, ...deferred].map(schema => schema.name)
     return new ToolNotFoundError(unknownToolText(name, names))
   }
 
@@ -133,9 +135,11 @@ export class ToolRegistry {
       for (const presentation of layer.presentations) wanted = presentation
     }
     const presentation = composite === undefined ? 'native' : wanted
-    const offered = presentation === 'code' ? [] : [...tools.values()]
+    const native = presentation === 'code' ? [] : [...tools.values()]
+    const offered = native.filter(tool => !tool.isDeferred)
     if (composite !== undefined && presentation !== 'native') offered.push(composite)
-    return { tools, composite, known, presentation, schemas: this.#schemas(offered) }
+    const deferred = this.#schemas(native.filter(tool => tool.isDeferred))
+    return { tools, composite, known, presentation, schemas: this.#schemas(offered), deferred }
   }
 
   /** In code-unit order. A tool whose schema fails is left out, and the others stay. */

@@ -104,9 +104,14 @@ export class ToolRuntime extends Service {
     return tool?.definition
   }
 
-  /** What a model is offered, in code-unit order of names: frozen, and the same objects until something changes. */
+  /** What a model is offered from the beginning, in code-unit order of names: frozen, and the same objects until something changes. */
   schemas(scope: object | null | undefined = this.ctx.scope): readonly ToolSchema[] {
     return this.registry.view(scope ?? undefined).schemas
+  }
+
+  /** Of the tools that a model is offered only once they were asked for, likewise. */
+  deferred(scope: object | null | undefined = this.ctx.scope): readonly ToolSchema[] {
+    return this.registry.view(scope ?? undefined).deferred
   }
 
   /** Every name registered for the scope, restricted or not. */

@@ -112,6 +112,8 @@ export interface ToolDefinition extends ToolSchema {
   /** Bounds or replaces the final content, once, whatever happened before; undefined keeps it. */
   finalizeContent?(exec: ToolExecution, result: ToolExecutionResult): readonly ContentBlock[] | undefined
   readonly timeoutMs?: number
+  /** Can be called, but is offered to a model only once it was asked for: see `offerTools` in `core/prompt`. */
+  readonly deferred?: true
   /** Only the exact answer true lets a call run beside others. */
   isConcurrencySafe?(args: unknown): boolean
   /** What the call would do to the world; absent = nothing that a permission speaks of. */
