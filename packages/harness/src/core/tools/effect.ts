@@ -6,7 +6,9 @@ export type WiderAccess = (typeof widerAccesses)[number]
 /**
  * What a call would do to the world, as permission rules judge it before it runs.
  *
- * `foreign` is a deed that nobody here can look into, such as a call to a server that a project brings along.
+ * `foreign` is a deed that nobody here can look into, such as a call to a server that a project brings along. `program`
+ * is a program for `ctx.codeRuntime`: where the sandbox is ready it can do nothing but compute and call tools, each of
+ * which is judged by itself; where there is none it is as a command that nobody can look into.
  */
 export type ToolEffect =
   | { readonly kind: 'write'; readonly path: string }
@@ -19,3 +21,4 @@ export type ToolEffect =
     }
   | { readonly kind: 'fetch'; readonly url: string }
   | { readonly kind: 'foreign'; readonly what: string }
+  | { readonly kind: 'program'; readonly language: string; readonly program: string }
