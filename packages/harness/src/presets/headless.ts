@@ -23,6 +23,8 @@ import { sessionQuery } from '../plugins/session-query/index.ts'
 import { storeJsonl } from '../plugins/store-jsonl/index.ts'
 import { subprocess } from '../plugins/subprocess/index.ts'
 import { title } from '../plugins/title/index.ts'
+import { todo } from '../plugins/todo/index.ts'
+import { toolSearch } from '../plugins/tool-search/index.ts'
 
 /** Hears of an error that no caller waits for: what it is, whose plugin it was, and where it came up. */
 export type FailureListener = (error: unknown, plugin: string, where: string) => void
@@ -88,6 +90,8 @@ export async function headless(options: HeadlessOptions): Promise<Context> {
     { plugin: fs },
     { plugin: subprocess, settled: { env } },
     { plugin: bash },
+    { plugin: todo },
+    { plugin: toolSearch },
     { plugin: llmDemo },
     { plugin: llmOpenAIChat, settled: { env } },
   ]

@@ -115,7 +115,7 @@ test('an offered tool that is gone leaves the request, and joins again when it i
   const { ctx, agent, turn, sent, add } = await setup(text('a'), text('b'), text('c'))
   const gone = add('run_late', { deferred: true })
   await turn(agent, 'use run_late and web_fetch')
-  await gone()
+  gone()
   await turn(agent, 'two')
   add('run_late', { deferred: true })
   await turn(agent, 'three')
