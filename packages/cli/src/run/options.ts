@@ -1,5 +1,5 @@
-import { permissionModes } from '@dsh/harness/plugins/approval'
-import type { PermissionMode } from '@dsh/harness/plugins/approval'
+import { sandboxModes } from '@dsh/harness/plugins/sandbox'
+import type { SandboxMode } from '@dsh/harness/plugins/sandbox'
 import { nearest } from '@dsh/harness/kernel'
 import { usageError } from '../errors.ts'
 import type { Arguments } from '../command.ts'
@@ -10,7 +10,7 @@ export interface RunOptions {
   /** Go on with a stored session: this one, or the newest of the folder. */
   readonly resume?: { readonly id: string } | 'newest'
   /** Absent = as the session says, or workspace-write. */
-  readonly permission?: PermissionMode
+  readonly permission?: SandboxMode
   readonly yes: boolean
   readonly json: boolean
   /** A file name. */
@@ -38,12 +38,12 @@ export function runOptions({ values }: Arguments): RunOptions {
   }
 }
 
-function toMode(word: string): PermissionMode {
-  const mode = permissionModes.find(known => known === word)
+function toMode(word: string): SandboxMode {
+  const mode = sandboxModes.find(known => known === word)
   if (mode !== undefined) return mode
   throw usageError(
     'UNKNOWN_PERMISSION',
-    `there is no permission "${word}"${nearest(word, permissionModes)}`,
-    `dsh run --permission ${permissionModes.join('|')} …`,
+    `there is no permission "${word}"${nearest(word, sandboxModes)}`,
+    `dsh run --permission ${sandboxModes.join('|')} …`,
   )
 }

@@ -1,7 +1,7 @@
 import type { Agent } from '@dsh/harness/agent'
 import { createUserMessage } from '@dsh/harness/llm'
-import type { PermissionMode } from '@dsh/harness/plugins/approval'
 import type {} from '@dsh/harness/plugins/recovery'
+import type { SandboxMode } from '@dsh/harness/plugins/sandbox'
 import type { Session } from '@dsh/harness/session'
 import type { MessageSource, UserMessage } from '@dsh/protocol'
 import { correctionFor } from './answer-schema.ts'
@@ -54,9 +54,9 @@ async function runIn(target: Target, job: Job): Promise<number> {
   await tellRecovery(session, job)
   stop.signal.throwIfAborted()
   // A session keeps the mode it began in until somebody names another.
-  const { permission = target.isNew ? ctx.permissions.modeOf(session) : undefined } = options
-  if (permission !== undefined) ctx.permissions.setMode(session, permission)
-  io.err.line(permissionLine(ctx.permissions.modeOf(session), job))
+  const { permission = target.isNew ? ctx.sandboxPolicy.modeOf(session) : undefined } = options
+  if (permission !== undefined) ctx.sandboxPolicy.setMode(session, permission)
+  io.err.line(permissionLine(ctx.sandboxPolicy.modeOf(session), job))
   if (canAsk(io)) answerAsks(ctx, io)
   const talk = await converse(handle.agent, watch, job)
   if (options.model !== undefined && watch.tally.hasAnswer) await keepModel(choice, job)
@@ -81,7 +81,7 @@ function startLines(
   return reason === 'demo' ? [demo, line] : [line]
 }
 
-function permissionLine(mode: PermissionMode, { options, io }: Job): string {
+function permissionLine(mode: SandboxMode, { options, io }: Job): string {
   if (mode === 'full-access') return `full-access: nothing is asked or refused; ${noSandbox}`
   if (mode === 'read-only') return 'read-only: commands and changes of files are refused'
   const start = 'workspace-write: files of the folder may be changed'

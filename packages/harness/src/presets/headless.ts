@@ -10,7 +10,6 @@ import { Context } from '../kernel/index.ts'
 import type { Inject, PluginObject, SetupResult } from '../kernel/index.ts'
 import type { RowPatch } from '../kernel/loader/index.ts'
 import { approval } from '../plugins/approval/index.ts'
-import type { PermissionMode } from '../plugins/approval/index.ts'
 import { bash } from '../plugins/bash/index.ts'
 import { fs } from '../plugins/fs/index.ts'
 import { llmDemo } from '../plugins/llm-demo/index.ts'
@@ -18,6 +17,8 @@ import { llmOpenAIChat } from '../plugins/llm-openai-chat/index.ts'
 import { recovery } from '../plugins/recovery/index.ts'
 import { retry } from '../plugins/retry/index.ts'
 import { rewind } from '../plugins/rewind/index.ts'
+import { sandbox } from '../plugins/sandbox/index.ts'
+import type { SandboxMode } from '../plugins/sandbox/index.ts'
 import { sessionProjections } from '../plugins/session-projections/index.ts'
 import { sessionQuery } from '../plugins/session-query/index.ts'
 import { storeJsonl } from '../plugins/store-jsonl/index.ts'
@@ -34,7 +35,7 @@ export interface HeadlessOptions {
   readonly home: string
   readonly env: Readonly<Record<string, string | undefined>>
   /** Of sessions whose log says nothing else. */
-  readonly permission: PermissionMode
+  readonly permission: SandboxMode
   /** Allows what would be asked. */
   readonly yes?: boolean
   /** Composition files that add, change and switch off plugins, the weakest first. */
@@ -71,8 +72,9 @@ export async function headless(options: HeadlessOptions): Promise<Context> {
   await ctx.plugin(ToolRuntime)
   await ctx.plugin(AgentRegistry)
   await ctx.plugin(AgentLoop, {})
-  // Not a row: what a model may do is said where the program is started, and no file can switch it off.
-  await ctx.plugin(approval, { mode: permission, yes })
+  // No rows: what a model may do is said where the program is started, and no file can switch them off.
+  await ctx.plugin(sandbox, { mode: permission })
+  await ctx.plugin(approval, { yes })
   const [store, ...stores] = storesIn(home)
   const others = [
     ...stores,
@@ -159,6 +161,7 @@ export async function sessionReader({
   await ctx.plugin(SessionStore)
   await ctx.plugin(ToolRuntime)
   await ctx.plugin(retry)
+  await ctx.plugin(sandbox)
   await ctx.plugin(approval)
   const [store, ...others] = storesIn(home)
   if (files.length > 0) await composeStore(ctx, { base: [store], others }, { env, files })

@@ -18,9 +18,4 @@ export function declareEvents(ctx: Context): void {
   }
 }
 
-const eventTypes: readonly ApprovalEventType[] = [
-  'approval/asked',
-  'approval/decided',
-  'approval/policy',
-  'sandbox/mode',
-]
+const eventTypes: readonly ApprovalEventType[] = ['approval/asked', 'approval/decided', 'approval/policy']

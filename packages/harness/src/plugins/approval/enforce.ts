@@ -1,7 +1,5 @@
 import type { PreToolDecision } from '../../core/tools/index.ts'
 import type { Context } from '../../kernel/index.ts'
-import { FsError } from '../fs/index.ts'
-import type { FsActor, FsTarget } from '../fs/index.ts'
 import { unjudgedText } from './judge.ts'
 import type { Judge } from './judge.ts'
 
@@ -30,28 +28,4 @@ export function enforce(ctx: Context, judge: Judge): void {
     if (verdict === undefined) return unjudgedText
     return verdict.kind === 'deny' ? verdict.reason : undefined
   })
-}
-
-/** Holds file tools to their mode at the file they found, whatever they are called. */
-export function fence(ctx: Context, judge: Judge): void {
-  const check = async (target: FsTarget, { agent }: FsActor): Promise<void> => {
-    const reason = await judge.targetRefusal(target, agent?.session)
-    if (reason !== undefined) throw new FsError('FS_SANDBOX_DENIED', reason)
-  }
-  ctx.on(
-    'fs/write-intent',
-    async (target, actor, next) => {
-      await check(target, actor)
-      return await next()
-    },
-    { prepend: true },
-  )
-  ctx.on(
-    'fs/edit-intent',
-    async (target, actor, next) => {
-      await check(target, actor)
-      return await next()
-    },
-    { prepend: true },
-  )
 }

@@ -1,10 +1,6 @@
 import type { CallId } from '@dsh/protocol'
 import { literal, object, optional, string } from 'zod/mini'
 
-/** What tools may do: look, change files of the workspace and ask before commands, or anything. */
-export const permissionModes = ['read-only', 'workspace-write', 'full-access'] as const
-export type PermissionMode = (typeof permissionModes)[number]
-
 /** Whether people are asked at all; 'never' refuses what would be asked. */
 export const approvalPolicies = ['ask', 'never'] as const
 export type ApprovalPolicy = (typeof approvalPolicies)[number]
@@ -29,11 +25,10 @@ declare module '@dsh/protocol/events' {
     }
     /** From here on, in place of the configured one. */
     'approval/policy': { readonly policy: ApprovalPolicy; readonly source?: 'delegation' }
-    'sandbox/mode': { readonly mode: PermissionMode; readonly source?: 'delegation' }
   }
 }
 
-export type ApprovalEventType = 'approval/asked' | 'approval/decided' | 'approval/policy' | 'sandbox/mode'
+export type ApprovalEventType = 'approval/asked' | 'approval/decided' | 'approval/policy'
 
 /** What each event holds; fields that a later version adds are tolerated. */
 export const approvalEventSchemas = () => {
@@ -43,6 +38,5 @@ export const approvalEventSchemas = () => {
     'approval/asked': object({ id: string(), toolName: string(), callId: text, digest: text, reason: text }),
     'approval/decided': object({ id: string(), outcome: literal(approvalOutcomes), reason: text }),
     'approval/policy': object({ policy: literal(approvalPolicies), source }),
-    'sandbox/mode': object({ mode: literal(permissionModes), source }),
   }
 }

@@ -4,7 +4,7 @@ import { approvalSchema } from './config.ts'
 import type { ApprovalConfig, ApprovalInput } from './config.ts'
 import { declareEvents } from './declare.ts'
 import { describePermissions } from './describe.ts'
-import { enforce, fence } from './enforce.ts'
+import { enforce } from './enforce.ts'
 import { Judge } from './judge.ts'
 import { LoggedPermissions } from './permissions.ts'
 
@@ -16,25 +16,23 @@ export type { ApprovalConfig } from './config.ts'
  * What tools may do without asking, what is asked, and what is refused: `ctx.permissions` says it for each session,
  * `ctx.approval` asks.
  *
- * A mode is enforced three times: before the call, by a guard that no listener can overrule, and where a file tool asks
- * for the right to change the very file it found.
+ * A mode is enforced before the call and by a guard that no listener can overrule; the sandbox holds to it what runs.
  */
 export const approval: PluginObject<ApprovalInput, ApprovalConfig> = {
   name: 'approval',
-  inject: { required: ['sessions', 'tools'], optional: ['fs', 'systemPrompt'] },
+  inject: { required: ['sessions', 'tools', 'sandboxPolicy'], optional: ['fs', 'systemPrompt'] },
   get Config() {
     return approvalSchema()
   },
   apply(ctx: Context, config: ApprovalConfig) {
-    const permissions = new LoggedPermissions(config)
+    const permissions = new LoggedPermissions(config, ctx.sandboxPolicy)
     const asking = new Asking(ctx, config, permissions)
-    const judge = new Judge(ctx, config, permissions)
+    const judge = new Judge(ctx, permissions)
     declareEvents(ctx)
     ctx.provide('permissions', permissions)
     ctx.provide('approval', asking)
     ctx.effect(() => () => asking.close(), 'open questions')
     enforce(ctx, judge)
-    fence(ctx, judge)
     ctx.get('systemPrompt')?.context({
       name: 'permissions',
       order: 110,

@@ -3,7 +3,8 @@ import type { Agent } from '../../core/agent/index.ts'
 import type { Session } from '../../core/session/index.ts'
 import type { ApprovalOutcome } from '../../core/tools/index.ts'
 import type { Waterfall } from '../../kernel/index.ts'
-import type { ApprovalPolicy, PermissionMode } from './events.ts'
+import type { SandboxMode } from '../sandbox/events.ts'
+import type { ApprovalPolicy } from './events.ts'
 
 /** One call that somebody has to allow, as those who answer are given it. */
 export interface ApprovalQuestion {
@@ -30,13 +31,13 @@ export interface ApprovalAnswer {
 
 /** What each session may do, as `ctx.permissions`. The log's last word counts, else the configuration. */
 export interface Permissions {
-  modeOf(session: Session | undefined): PermissionMode
+  modeOf(session: Session | undefined): SandboxMode
   policyOf(session: Session | undefined): ApprovalPolicy
   /**
    * Appends an event unless the log says so already: what is only configured may be configured otherwise when the session
    * is resumed. Calls that were asked for already keep their answer.
    */
-  setMode(session: Session, mode: PermissionMode): void
+  setMode(session: Session, mode: SandboxMode): void
   setPolicy(session: Session, policy: ApprovalPolicy): void
 }
 

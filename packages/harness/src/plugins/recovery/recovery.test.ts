@@ -19,6 +19,7 @@ import {
 } from '../../testing/index.ts'
 import type { Draft } from '../../testing/index.ts'
 import { approval } from '../approval/index.ts'
+import { sandbox } from '../sandbox/index.ts'
 import { fs } from '../fs/index.ts'
 import { text } from '../llm-scripted/index.ts'
 import { mountPersistence } from '../persistence/index.ts'
@@ -86,6 +87,7 @@ async function setup(t: TestContext, drafts: readonly Draft[]) {
   const folder = mkdtempSync(join(tmpdir(), 'recovery-'))
   t.after(() => rmSync(folder, { recursive: true }))
   const { ctx, adapter } = await createHarness()
+  await ctx.plugin(sandbox)
   await ctx.plugin(approval)
   await ctx.plugin(fs)
   const store = new MemoryStore()

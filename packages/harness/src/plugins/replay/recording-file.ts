@@ -13,7 +13,8 @@ import {
 import type { EpochHeader } from '@dsh/protocol'
 import { messageOf } from '../../kernel/index.ts'
 import { adoptChunk } from '../../core/llm/index.ts'
-import { approvalPolicies, permissionModes } from '../approval/events.ts'
+import { approvalPolicies } from '../approval/events.ts'
+import { sandboxModes } from '../sandbox/events.ts'
 import { ReplayError } from './errors.ts'
 import type { CanonicalMessage } from './portable.ts'
 import type { RecordedRequest, Recording } from './recording.ts'
@@ -120,7 +121,7 @@ function lineSchema() {
       }),
     ),
     permission: optional(
-      object({ mode: optional(oneOf(permissionModes)), policy: optional(oneOf(approvalPolicies)) }),
+      object({ mode: optional(oneOf(sandboxModes)), policy: optional(oneOf(approvalPolicies)) }),
     ),
     keep: int().check(minimum(0)),
     messages: array(message),

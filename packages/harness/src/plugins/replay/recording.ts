@@ -1,5 +1,6 @@
 import type { AssistantMessage, StreamChunk, ToolResultMessage, UserMessage } from '@dsh/protocol'
-import type { ApprovalPolicy, PermissionMode } from '../approval/events.ts'
+import type { ApprovalPolicy } from '../approval/events.ts'
+import type { SandboxMode } from '../sandbox/events.ts'
 import type { CanonicalRequest } from './portable.ts'
 import type { ToolResult } from './tool-result.ts'
 
@@ -42,7 +43,7 @@ export type RecordedReplacement = { readonly index: number; readonly count: numb
 )
 
 export interface RecordedPermission {
-  readonly mode?: PermissionMode
+  readonly mode?: SandboxMode
   readonly policy?: ApprovalPolicy
 }
 

@@ -5,7 +5,7 @@ import type { Session, SessionView } from '../../core/session/index.ts'
 import type { ToolExecution } from '../../core/tools/index.ts'
 import { HarnessError, jsonEquals } from '../../kernel/index.ts'
 import type { Context } from '../../kernel/index.ts'
-import type { PermissionMode } from '../approval/events.ts'
+import type { SandboxMode } from '../sandbox/events.ts'
 import type { PlannedCall, PlannedTurn, ReplayPlan } from './plan.ts'
 import { runFacts } from './run-facts.ts'
 import type { RunFacts } from './run-facts.ts'
@@ -25,7 +25,7 @@ export interface ReplayOptions {
   /** `recorded`: calls are answered from the log, and the first that is not in it ends the replay. */
   readonly tools: 'recorded' | 'live'
   /** What tools may do in it; else what the log says. */
-  readonly permission?: PermissionMode
+  readonly permission?: SandboxMode
   readonly signal?: AbortSignal
 }
 

@@ -10,6 +10,7 @@ import { interruptedTurnClosers, Session } from '../../core/session/index.ts'
 import { defineTool } from '../../core/tools/index.ts'
 import { createHarness, say } from '../../testing/index.ts'
 import { approval } from '../approval/index.ts'
+import { sandbox } from '../sandbox/index.ts'
 import { fail, ScriptedAdapter, text, toolCall, toolCalls } from '../llm-scripted/index.ts'
 import type { ScriptEntry } from '../llm-scripted/index.ts'
 import { retry } from '../retry/index.ts'
@@ -311,6 +312,7 @@ test('a history that was shortened is shortened again, between turns and between
 
 test('what a person allowed or refused is an input, and nobody is asked again', async t => {
   const { ctx, adapter, agent, turn } = await setup(t)
+  await ctx.plugin(sandbox)
   await ctx.plugin(approval, {})
   const bash = (execute: () => string) =>
     defineTool({ name: 'bash', description: 'Runs.', parameters: {}, execute })
@@ -323,7 +325,7 @@ test('what a person allowed or refused is an input, and nobody is asked again', 
   }))
   adapter.push(toolCall('bash', {}), toolCall('bash', {}), text('one'), toolCall('bash', {}), text('two'))
   await turn('one')
-  ctx.permissions.setMode(agent.session, 'read-only')
+  ctx.sandboxPolicy.setMode(agent.session, 'read-only')
   await turn('two')
   const recording = recordSession(agent.session)
   assert.deepEqual(
@@ -331,6 +333,7 @@ test('what a person allowed or refused is an input, and nobody is asked again', 
     [2, [undefined, undefined, undefined, 'read-only', 'read-only']],
   )
   const other = await setup(t)
+  await other.ctx.plugin(sandbox)
   await other.ctx.plugin(approval, {})
   other.ctx.tools.register(bash(() => assert.fail('it ran')))
   other.ctx.on('approval/request', () => assert.fail('a person was asked'))

@@ -1,11 +1,13 @@
-import { approvalPolicies, permissionModes } from '../../approval/events.ts'
-import type { ApprovalPolicy, PermissionMode } from '../../approval/events.ts'
+import { approvalPolicies } from '../../approval/events.ts'
+import type { ApprovalPolicy } from '../../approval/events.ts'
+import { sandboxModes } from '../../sandbox/events.ts'
+import type { SandboxMode } from '../../sandbox/events.ts'
 import { isFields } from '../../../kernel/index.ts'
 import type { ProjectionUnit } from '../projection.ts'
 
 /** What the log settled; null where the configuration decides. */
 export interface LoggedPermissions {
-  readonly mode: PermissionMode | null
+  readonly mode: SandboxMode | null
   readonly policy: ApprovalPolicy | null
 }
 
@@ -29,6 +31,6 @@ export const permissionsUnit: ProjectionUnit<LoggedPermissions, 'sandbox/mode' |
   },
   isState: (value): value is LoggedPermissions =>
     isFields(value) &&
-    [null, ...permissionModes].includes(value['mode'] as PermissionMode) &&
+    [null, ...sandboxModes].includes(value['mode'] as SandboxMode) &&
     [null, ...approvalPolicies].includes(value['policy'] as ApprovalPolicy),
 }

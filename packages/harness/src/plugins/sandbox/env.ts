@@ -1,0 +1,2 @@
+/** The folder that the program was started in. */
+export const startFolder = (): string => process.cwd()
