@@ -23,6 +23,7 @@ import { sessionProjections } from '../plugins/session-projections/index.ts'
 import { sessionQuery } from '../plugins/session-query/index.ts'
 import { storeJsonl } from '../plugins/store-jsonl/index.ts'
 import { subprocess } from '../plugins/subprocess/index.ts'
+import { tasks } from '../plugins/tasks/index.ts'
 import { title } from '../plugins/title/index.ts'
 import { todo } from '../plugins/todo/index.ts'
 import { toolSearch } from '../plugins/tool-search/index.ts'
@@ -91,6 +92,7 @@ export async function headless(options: HeadlessOptions): Promise<Context> {
     queryIn(home),
     { plugin: fs },
     { plugin: subprocess, settled: { env } },
+    { plugin: tasks },
     { plugin: bash },
     { plugin: todo },
     { plugin: toolSearch },
