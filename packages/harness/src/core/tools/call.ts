@@ -15,6 +15,7 @@ import {
   toContext,
   withContent,
   withContexts,
+  withInertText,
 } from './result.ts'
 import { fuseSignals } from './signal.ts'
 import { isAbortOf } from './thrown.ts'
@@ -223,7 +224,7 @@ export class ToolCall {
     await this.#dispatched
     const { result, isFinal } = this.#outcome ?? { result: notStarted(this.#signal), isFinal: true }
     const judged = isFinal ? result : await this.#judge(result)
-    const final = this.#bound(this.#afterAbort(judged))
+    const final = withInertText(this.#bound(this.#afterAbort(judged)))
     this.#close()
     try {
       this.#ctx.emit(this.#carrier, 'tools/result', this.exec, final)

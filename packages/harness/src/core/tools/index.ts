@@ -1,5 +1,6 @@
 /** What a model may call: registration, the guarded pipeline of a call, schemas, and how text is bounded. */
 export * from './effect.ts'
+export { inertMarkup } from './markup.ts'
 export * from './errors.ts'
 export * from './omitted.ts'
 export * from './runtime.ts'

@@ -1,6 +1,7 @@
 import type { ContentBlock, JsonValue, ToolErrorInfo, UserMessage } from '@dsh/protocol'
 import { adopt } from '../../kernel/index.ts'
 import { readThrown } from './thrown.ts'
+import { inertMarkup } from './markup.ts'
 import { wellFormed } from './text.ts'
 import type { ToolErrorCode } from './errors.ts'
 import type { ToolExecutionFailure, ToolExecutionResult, ToolExecutionSuccess } from './tool.ts'
@@ -76,6 +77,26 @@ export function withContent(
   content: readonly ContentBlock[],
 ): ToolExecutionResult {
   return Object.freeze({ ...result, content })
+}
+
+/**
+ * `result` with its texts made inert, as the one text that a model may read them as: a tag that is torn into several
+ * blocks is one too.
+ */
+export function withInertText(result: ToolExecutionResult): ToolExecutionResult {
+  const texts = result.content.flatMap(block => (block.type === 'text' ? [block.text] : []))
+  const text = texts.join('')
+  const inert = inertMarkup(text)
+  if (inert === text) return result
+  let at = 0
+  const content = result.content.map(block => {
+    if (block.type !== 'text') return block
+    const from = at
+    at += block.text.length
+    // oxlint-disable-next-line no-restricted-properties -- the seams of the blocks, where they were
+    return { ...block, text: inert.slice(from, at) }
+  })
+  return withContent(result, adopt(content))
 }
 
 export function textContent(text: string): readonly ContentBlock[] {
