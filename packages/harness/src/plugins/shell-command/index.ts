@@ -1,0 +1,5 @@
+export { parseShell } from './parse.ts'
+export * from './program.ts'
+export { coversCommand, isCovered, prefixOf, touchesPrefix } from './prefix.ts'
+export { isReadOnly, isReadOnlyCommand } from './read-only.ts'
+export type { ReadOnlyOptions } from './read-only.ts'

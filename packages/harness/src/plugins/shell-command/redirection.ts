@@ -1,0 +1,23 @@
+import type { Redirection } from 'unbash'
+import type { ShellRedirection, ShellRedirectionKind } from './program.ts'
+import { readWord } from './word.ts'
+
+const kinds: Readonly<Record<string, ShellRedirectionKind>> = {
+  '>': 'write',
+  '>|': 'write',
+  '&>': 'write',
+  '>>': 'append',
+  '&>>': 'append',
+  '<': 'read',
+  '<>': 'both',
+}
+
+export function redirectionOf(node: Redirection): ShellRedirection {
+  if (node.type !== 'Redirect') return { kind: 'text', target: undefined, stem: '' }
+  if (node.target === undefined) throw new SyntaxError('a redirection has no target')
+  const { value: target, stem } = readWord(node.target)
+  const isCopy = node.operator === '>&' || node.operator === '<&'
+  if (isCopy && target !== undefined && /^(\d+-?|-)$/.test(target)) return { kind: 'duplicate', target, stem }
+  // A copy to anything else is a file to write, or fails.
+  return { kind: kinds[node.operator] ?? 'write', target, stem }
+}
