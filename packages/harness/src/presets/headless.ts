@@ -24,6 +24,7 @@ import { sessionQuery } from '../plugins/session-query/index.ts'
 import { storeJsonl } from '../plugins/store-jsonl/index.ts'
 import { subprocess } from '../plugins/subprocess/index.ts'
 import { tasks } from '../plugins/tasks/index.ts'
+import { timeoutPolicy } from '../plugins/timeout-policy/index.ts'
 import { title } from '../plugins/title/index.ts'
 import { todo } from '../plugins/todo/index.ts'
 import { toolSearch } from '../plugins/tool-search/index.ts'
@@ -94,6 +95,7 @@ export async function headless(options: HeadlessOptions): Promise<Context> {
     { plugin: subprocess, settled: { env } },
     { plugin: tasks },
     { plugin: bash },
+    { plugin: timeoutPolicy },
     { plugin: todo },
     { plugin: toolSearch },
     { plugin: llmDemo },
