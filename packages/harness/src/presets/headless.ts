@@ -19,6 +19,7 @@ import { retry } from '../plugins/retry/index.ts'
 import { rewind } from '../plugins/rewind/index.ts'
 import { sandbox } from '../plugins/sandbox/index.ts'
 import type { SandboxMode } from '../plugins/sandbox/index.ts'
+import { search } from '../plugins/search/index.ts'
 import { sessionProjections } from '../plugins/session-projections/index.ts'
 import { sessionQuery } from '../plugins/session-query/index.ts'
 import { storeJsonl } from '../plugins/store-jsonl/index.ts'
@@ -95,6 +96,7 @@ export async function headless(options: HeadlessOptions): Promise<Context> {
     { plugin: subprocess, settled: { env } },
     { plugin: tasks },
     { plugin: bash },
+    { plugin: search },
     { plugin: timeoutPolicy },
     { plugin: todo },
     { plugin: toolSearch },

@@ -14,6 +14,7 @@ export type { LocalFsConfig } from './local.ts'
 export { changedFiles } from './observed.ts'
 export type { ChangedFile, FileChangeMeta, FileMeta } from './observed.ts'
 export { fsPolicy } from './policy.ts'
+export { missingText } from './suggest.ts'
 export { fsTools } from './tools.ts'
 export type { FsToolsConfig } from './tools.ts'
 

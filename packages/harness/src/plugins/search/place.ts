@@ -1,0 +1,103 @@
+import type { ToolRunContext } from '../../core/tools/index.ts'
+import type { Context } from '../../kernel/index.ts'
+import { FsError, missingText } from '../fs/index.ts'
+import type { FsTarget } from '../fs/index.ts'
+import type {} from '../sandbox/index.ts'
+
+/** Where a search looks, and how what it finds is called. */
+export interface SearchPlace {
+  /** The session's folder, links resolved: where the search program runs. */
+  readonly cwd: string
+  /** What the search program is told to look through: relative below `cwd`, else absolute. */
+  readonly argument: string
+  readonly type: 'file' | 'directory'
+  /** As people and models know it. */
+  readonly shown: string
+  /** A path that the search program printed, or undefined where nobody may see it. */
+  find(printed: string): FoundPath | undefined
+}
+
+export interface FoundPath {
+  /** Below the place; '' for the place itself. */
+  readonly below: string
+  /** Relative to the session's folder where it lies in there. */
+  readonly shown: string
+}
+
+const versionControl = /(^|\/)\.(git|svn|hg|bzr|jj|sl)(\/|$)/
+
+/**
+ * The place that a tool's arguments name, once it is sure that it may be read. Throws an FsError where it is missing;
+ * undefined where only the folders at the end of `base`, which a pattern begins with, are.
+ */
+export async function findPlace(
+  ctx: Context,
+  { path, base = '' }: { readonly path: string | undefined; readonly base?: string },
+  exec: ToolRunContext,
+): Promise<SearchPlace | undefined> {
+  const { signal } = exec
+  const home = await ctx.fs.resolve('.', { signal, ...cwdOf(exec) })
+  const named = path === undefined ? home : await ctx.fs.resolve(path, { signal, cwd: home.displayPath })
+  const root = base === '' ? named : await ctx.fs.resolve(base, { signal, cwd: named.displayPath })
+  await ctx.waterfall('fs/read-intent', root, exec, async () => {})
+  const info = await ctx.fs.stat(root, signal)
+  if (info === undefined && base !== '') return undefined
+  if (info === undefined)
+    throw new FsError('FS_NOT_FOUND', await missingText(ctx.fs, root, { what: 'folder', signal }))
+  if (info.type === 'other')
+    throw new FsError('FS_NOT_REGULAR_FILE', `${root.displayPath} is neither a file nor a folder`)
+  const hidden = await hiddenPaths(ctx, exec)
+  return placeOf({ fs: ctx.fs, home, root, type: info.type, hidden })
+}
+
+function cwdOf({ agent }: ToolRunContext): { readonly cwd?: string } {
+  const cwd = agent?.session.header.cwd
+  return cwd === undefined ? {} : { cwd }
+}
+
+async function hiddenPaths(ctx: Context, { agent, token }: ToolRunContext): Promise<readonly string[]> {
+  const policy = await ctx.get('sandboxPolicy')?.resolve({ session: agent?.session, token })
+  return policy?.unreadablePaths ?? []
+}
+
+interface PlaceParts {
+  readonly fs: Context['fs']
+  readonly home: FsTarget
+  readonly root: FsTarget
+  readonly type: SearchPlace['type']
+  readonly hidden: readonly string[]
+}
+
+function placeOf({ fs, home, root, type, hidden }: PlaceParts): SearchPlace {
+  const [cwd, real] = [fs.processPath(home), fs.processPath(root)]
+  const argument = real === cwd ? '.' : (below(cwd, real) ?? real)
+  const shown =
+    root.displayPath === home.displayPath
+      ? '.'
+      : (below(home.displayPath, root.displayPath) ?? root.displayPath)
+  const printedArgument = argument === '.' || argument.startsWith('/') ? argument : `./${argument}`
+  return {
+    cwd,
+    argument: printedArgument,
+    type,
+    shown,
+    find(printed) {
+      const rest = printed === printedArgument ? '' : (below(printedArgument, printed) ?? printed)
+      const absolute = rest === '' ? real : join(real, rest)
+      if (hidden.some(path => path === absolute || below(path, absolute) !== undefined)) return undefined
+      if (versionControl.test(absolute)) return undefined
+      if (rest === '') return { below: rest, shown }
+      return { below: rest, shown: shown === '.' ? rest : join(shown, rest) }
+    },
+  }
+}
+
+/** The rest of `path` behind `folder`, or undefined where it does not lie below it. */
+function below(folder: string, path: string): string | undefined {
+  const start = folder.endsWith('/') ? folder : `${folder}/`
+  return path.startsWith(start) ? path.substring(start.length) : undefined
+}
+
+function join(folder: string, rest: string): string {
+  return folder.endsWith('/') ? folder + rest : `${folder}/${rest}`
+}
