@@ -95,7 +95,7 @@ export async function headless(options: HeadlessOptions): Promise<Context> {
     { plugin: fs },
     { plugin: subprocess, settled: { env } },
     { plugin: tasks },
-    { plugin: bash },
+    { plugin: bash, settled: { home } },
     { plugin: search },
     { plugin: timeoutPolicy },
     { plugin: todo },

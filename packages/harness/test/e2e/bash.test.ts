@@ -334,7 +334,7 @@ test('the tool, its service and its words go with the plugin', async () => {
   assert.deepEqual(await sections(), [
     {
       name: 'tool:bash',
-      text: 'Each bash call is a fresh shell without a terminal or input; send the output of servers to a file and end them with &.',
+      text: 'Each bash call is a fresh shell without a terminal or input. Send the output of servers to a file and end them with &.',
     },
   ])
   await world.plugin.dispose()

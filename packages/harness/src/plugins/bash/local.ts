@@ -2,10 +2,13 @@ import { _default, int, lte, minLength, positive, prefault, strictObject, string
 import type { input } from 'zod/mini'
 import { MAX_TIMER_DELAY_MS } from '../../kernel/index.ts'
 import type { Context, PluginObject } from '../../kernel/index.ts'
-import type { CaptureSpec, ProcessExit, SubprocessHandle } from '../subprocess/index.ts'
-import { LiveText } from './live.ts'
+import type { SubprocessHandle } from '../subprocess/index.ts'
+import { prepare } from './confine.ts'
+import type { Prepared } from './confine.ts'
+import { BashError } from './errors.ts'
 import { utf8Locale } from './locale.ts'
-import type { Bash, BashRequest, BashResult, BashSpec, BashStream } from './service.ts'
+import { captureFor, LiveOutput, RunningCommand } from './running.ts'
+import type { Bash, BashProcess, BashRequest, BashResult, BashSpec } from './service.ts'
 
 export interface LocalBashConfig {
   /** Where commands run that name no folder. Default: the folder of the process. */
@@ -21,13 +24,9 @@ export interface LocalBashConfig {
 type Shell = BashResult['shell']
 
 /** Kept of each stream: what fits into a result is shown, the rest goes to the session's artifacts. */
-const keptHeadBytes = 4 * 2 ** 20
-const keptTailBytes = 2 ** 20
+const kept = { headBytes: 4 * 2 ** 20, tailBytes: 2 ** 20 }
 
 const plainTerminal = { NO_COLOR: '1', TERM: 'dumb', PAGER: 'cat', GIT_PAGER: 'cat' }
-
-/** Words of commands that leave something running. A wrong guess costs a look at the processes, or a note. */
-const leavesRunning = /(^|[^&<>|])&(?![&>])|\b(setsid|nohup|disown|daemon)/
 
 /** Runs commands through `ctx.subprocess`: `bash` from the PATH, else `sh`. */
 export class LocalBash implements Bash {
@@ -51,48 +50,61 @@ export class LocalBash implements Bash {
   }
 
   async run(spec: BashSpec): Promise<BashResult> {
+    return (await this.start(spec)).result
+  }
+
+  async start(spec: BashSpec): Promise<BashProcess> {
     try {
-      return await this.#runIn(this.#shell, spec)
+      return await this.#startIn(this.#shell, spec)
     } catch (error) {
       if (this.#shell === 'sh' || (error as { code?: unknown }).code !== 'PROGRAM_NOT_FOUND') throw error
       this.#shell = 'sh'
-      return await this.#runIn('sh', spec)
+      return await this.#startIn('sh', spec)
     }
   }
 
-  async #runIn(shell: Shell, spec: BashSpec): Promise<BashResult> {
+  async #startIn(shell: Shell, spec: BashSpec): Promise<BashProcess> {
     const { subprocess } = this.#ctx
     const { graceMs, drainMs } = this.#config
-    const live = spec.onOutput && liveTexts(spec.onOutput)
-    const startedAt = performance.now()
+    const prepared = await prepare(this.#ctx, [await this.#programOf(shell, spec), '-c', spec.command], spec)
+    spec.signal?.throwIfAborted()
+    const live = spec.onOutput && new LiveOutput(spec.onOutput)
     const handle = subprocess.spawn({
-      argv: [shell, '-c', spec.command],
+      argv: prepared.argv,
       cwd: spec.workdir,
       stdin: 'ignore',
-      stdout: capture(live?.stdout),
-      stderr: capture(live?.stderr),
+      stdout: captureFor(kept, live?.stdout),
+      stderr: captureFor(kept, live?.stderr),
       graceMs,
       drainMs,
-      env: { ...utf8Locale(subprocess.env, process.platform), ...plainTerminal },
+      env: {
+        ...utf8Locale(subprocess.env, process.platform),
+        ...plainTerminal,
+        ...prepared.env,
+        ...spec.env,
+      },
     })
-    const { exit, cause } = await watch(handle, spec, graceMs)
-    live?.stdout.end()
-    live?.stderr.end()
-    const mayHaveLeft = exit.pipesHeld || leavesRunning.test(spec.command) || handle.hasGroup()
-    const { stdout, stderr } = handle.collected
-    if (stdout === undefined || stderr === undefined) throw new TypeError('the output was not captured')
-    return {
-      exitCode: exit.exitCode,
-      signal: exit.signal,
-      timedOut: cause === 'timeout',
-      aborted: cause === 'abort',
-      timeoutMs: spec.timeoutMs,
-      durationMs: Math.round(performance.now() - startedAt),
-      stdout,
-      stderr,
-      survivors: mayHaveLeft ? handle.survivors() : [],
-      shell,
-    }
+    if (handle.pid === -1) await rejectedStart(handle, prepared)
+    return new RunningCommand({ handle, spec, prepared, shell, graceMs, live })
+  }
+
+  /** A runner would not tell that there is no such shell, so for one it is looked up. */
+  async #programOf(shell: Shell, { policy, signal }: BashSpec): Promise<string> {
+    if (policy === undefined || policy.mode === 'full-access') return shell
+    return this.#ctx.subprocess.resolveExecutable(shell, signal === undefined ? {} : { signal })
+  }
+}
+
+/** Says why nothing was started; a missing program is the runner's own where one should have confined the command. */
+async function rejectedStart(handle: SubprocessHandle, { confined, argv }: Prepared): Promise<void> {
+  try {
+    await handle.done
+  } catch (error) {
+    const { code } = error as { code?: unknown }
+    if (confined === undefined || code === 'WORKDIR_NOT_FOUND') throw error
+    throw new BashError('SANDBOX_UNAVAILABLE', `the sandbox could not be started: ${argv[0]}`, {
+      cause: error,
+    })
   }
 }
 
@@ -108,7 +120,7 @@ const schema = () => prefault(strictObject(localBashFields()), {})
 
 export const localBash: PluginObject<input<ReturnType<typeof schema>>, LocalBashConfig> = {
   name: 'bash-local',
-  inject: ['subprocess'],
+  inject: { required: ['subprocess'], optional: ['sandbox'] },
   get Config() {
     return schema()
   },
@@ -119,44 +131,4 @@ export const localBash: PluginObject<input<ReturnType<typeof schema>>, LocalBash
 
 function milliseconds(fallback: number) {
   return _default(int().check(positive(), lte(MAX_TIMER_DELAY_MS)), fallback)
-}
-
-function capture(live: LiveText | undefined): CaptureSpec {
-  const budget = { headBytes: keptHeadBytes, tailBytes: keptTailBytes }
-  return live === undefined ? budget : { ...budget, onData: bytes => live.push(bytes) }
-}
-
-function liveTexts(tell: (stream: BashStream, text: string) => void): Record<BashStream, LiveText> {
-  return {
-    stdout: new LiveText(text => tell('stdout', text)),
-    stderr: new LiveText(text => tell('stderr', text)),
-  }
-}
-
-/** Ends the tree when the time is over or the caller gives up, and then waits until nothing of it runs. */
-async function watch(
-  handle: SubprocessHandle,
-  { timeoutMs, signal }: BashSpec,
-  graceMs: number,
-): Promise<{ readonly exit: ProcessExit; readonly cause: 'timeout' | 'abort' | undefined }> {
-  let cause: 'timeout' | 'abort' | undefined
-  const end = (why: 'timeout' | 'abort'): void => {
-    cause ??= why
-    handle.terminate()
-  }
-  const onAbort = (): void => end('abort')
-  const timer = setTimeout(() => {
-    // A command that ended in time is not late because of what it left running.
-    if (!handle.hasExited) end('timeout')
-  }, timeoutMs)
-  signal?.addEventListener('abort', onAbort, { once: true })
-  if (signal?.aborted === true) onAbort()
-  try {
-    const exit = await handle.done
-    if (cause !== undefined) await handle.waitForExit(AbortSignal.timeout(graceMs + 2000))
-    return { exit, cause }
-  } finally {
-    clearTimeout(timer)
-    signal?.removeEventListener('abort', onAbort)
-  }
 }

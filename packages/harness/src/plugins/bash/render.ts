@@ -8,6 +8,9 @@ export interface ShownResult {
   readonly timeoutMs: number
   readonly shell: 'bash' | 'sh'
   readonly survivors: readonly { readonly pid: number; readonly command: string }[]
+  readonly sandbox?: { readonly mode: string; readonly network: boolean; readonly denied: boolean }
+  /** The task that goes on with the command. */
+  readonly task?: { readonly id: string; readonly moved: boolean }
 }
 
 const maxSurvivors = 5
@@ -19,9 +22,11 @@ export function renderBash(result: ShownResult): string {
     ...(stdout === '' ? [] : [withoutLastEnd(stdout)]),
     ...(stderr === '' ? [] : [`[stderr]\n${withoutLastEnd(stderr)}`]),
   ]
+  if (result.task !== undefined) return [...printed, taskNote(result.task)].join('\n')
   const notes = [
     ...(printed.length === 0 ? ['(no output)'] : []),
     ...(result.shell === 'sh' ? ['[there is no bash; sh ran this]'] : []),
+    ...sandboxNotes(result),
     ...(survivors.length === 0 ? [] : [`[still running: ${nameSurvivors(survivors)}]`]),
     ...(result.timedOut ? [`[timed out after ${result.timeoutMs} ms]`] : []),
     ...exitNote(result),
@@ -43,12 +48,26 @@ export function joinEnds(
   return `${head}\n[… ${omittedBytes} bytes left out${where} …]\n${tail}`
 }
 
+function taskNote({ id, moved }: NonNullable<ShownResult['task']>): string {
+  const how = moved ? 'the user moved it to the background as' : 'started in the background as'
+  return `[${how} ${id}; you are told when it ends, task_output shows what it prints]`
+}
+
+function sandboxNotes({ sandbox }: ShownResult): string[] {
+  if (sandbox?.denied !== true) return []
+  const what = sandbox.network ? 'file access' : 'file or network access'
+  return [
+    `[sandbox: ${what} denied under ${sandbox.mode} mode]`,
+    '[if the command needs it, call bash again with sandbox_permissions and a justification]',
+  ]
+}
+
 function exitNote({ exitCode, signal }: ShownResult): string[] {
   if (signal !== null) return [`[killed by signal: ${signal}]`]
   return exitCode === 0 ? [] : [`[exit code: ${exitCode}]`]
 }
 
-function nameSurvivors(survivors: ShownResult['survivors']): string {
+export function nameSurvivors(survivors: ShownResult['survivors']): string {
   const named = survivors.flatMap(({ pid, command }, index) =>
     index < maxSurvivors ? [`${pid} ${command}`] : [],
   )

@@ -1,6 +1,7 @@
 import type { CallId } from '@dsh/protocol'
 import type { Agent } from '../../core/agent/index.ts'
 import type { Emit } from '../../kernel/index.ts'
+import type { SandboxExecutionPolicy, SandboxMode } from '../sandbox/index.ts'
 import type { CapturedOutput, LiveProcess } from '../subprocess/index.ts'
 
 export type BashStream = 'stdout' | 'stderr'
@@ -15,8 +16,20 @@ export interface BashRequest {
 
 export interface BashSpec extends Required<BashRequest> {
   readonly signal?: AbortSignal | undefined
+  /** What the command may do; without one, or with full access, it is not confined. */
+  readonly policy?: SandboxExecutionPolicy | undefined
+  /** On top of what every command gets. */
+  readonly env?: Readonly<Record<string, string>>
   /** Sees the output when it comes, in whole characters and without terminal sequences. */
   readonly onOutput?: (stream: BashStream, text: string) => void
+}
+
+/** How a command was confined, and whether it looks as if that had stopped it: a hint, no more. */
+export interface BashSandboxFacts {
+  readonly mode: SandboxMode
+  readonly network: boolean
+  readonly enforcement: 'full' | 'partial'
+  readonly denied: boolean
 }
 
 export interface BashResult {
@@ -33,14 +46,31 @@ export interface BashResult {
   readonly survivors: readonly LiveProcess[]
   /** `sh` where there is no bash. */
   readonly shell: 'bash' | 'sh'
+  /** Only of a command that was confined. */
+  readonly sandbox?: BashSandboxFacts
+}
+
+/** A command that runs. */
+export interface BashProcess {
+  readonly pid: number
+  /** Goes on while it runs, and stays. */
+  readonly output: { readonly stdout: CapturedOutput; readonly stderr: CapturedOutput }
+  /** Rejects with SANDBOX_UNAVAILABLE where what should have confined it failed instead. */
+  readonly result: Promise<BashResult>
+  /** From here on neither its time-out nor its signal ends it, and `onOutput` hears no more. */
+  detach(): void
+  /** Ends it and all that it left running; resolves when nothing of it runs, or it is given up. */
+  kill(): Promise<void>
 }
 
 /** Runs commands in a shell, each in a fresh one. */
 export interface Bash {
   /** Fills in what is missing. */
   resolve(request: BashRequest): BashSpec
-  /** Rejects only where no shell could be started; whatever the command does is a result. */
+  /** Rejects where no shell could be started, or not confined as it must be; whatever the command does is a result. */
   run(spec: BashSpec): Promise<BashResult>
+  /** The same for who does not wait for the end. */
+  start(spec: BashSpec): Promise<BashProcess>
 }
 
 declare module '../../kernel/index.ts' {

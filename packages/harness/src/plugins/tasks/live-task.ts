@@ -38,6 +38,8 @@ export class LiveTask {
   #killed: { readonly reason: string | undefined } | undefined
   #end: Omit<Task, 'id' | 'kind' | 'label' | 'callId' | 'startedAt'> | undefined
   #isEnding = false
+  /** How far the model has read. */
+  #cursor: TaskCursor | undefined
 
   constructor(facts: TaskFacts, work: TaskWork, report: (error: unknown) => void) {
     this.id = facts.id
@@ -69,6 +71,12 @@ export class LiveTask {
 
   read(cursor: TaskCursor | undefined): TaskText {
     return this.#work.output?.read(cursor) ?? { text: '', cursor: [], omittedBytes: 0 }
+  }
+
+  readNew(): string {
+    const { text, cursor } = this.read(this.#cursor)
+    this.#cursor = cursor
+    return text
   }
 
   /** Ends the work and waits for that. The first reason counts. */

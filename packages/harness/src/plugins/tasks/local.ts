@@ -93,6 +93,11 @@ export class Tasks extends Service implements TaskRegistry {
     return this.liveOf(owner, id)?.read(cursor) ?? { text: '', cursor: [], omittedBytes: 0 }
   }
 
+  readNew(owner: Agent, id: string): string {
+    this.get(owner, id)
+    return this.liveOf(owner, id)?.readNew() ?? ''
+  }
+
   async wait(
     owner: Agent,
     id: string,

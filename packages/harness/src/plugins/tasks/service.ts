@@ -77,6 +77,8 @@ export interface TaskRegistry {
   get(owner: Agent, id: string): Task
   /** What it printed since `cursor`; of a task that ended long ago only its artifact is left. Throws UNKNOWN_TASK. */
   read(owner: Agent, id: string, cursor?: TaskCursor): TaskText
+  /** What its model has not read yet; the next time it goes on behind that. Nobody else's reading counts. */
+  readNew(owner: Agent, id: string): string
   /** The task when it has ended, or as it is after `ms`. Rejects with the reason of `signal`. */
   wait(
     owner: Agent,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { CallId, SessionId } from '@dsh/protocol'
+import { CallId } from '@dsh/protocol'
 import type { JsonValue } from '@dsh/protocol'
 import type { Agent } from '../../core/agent/index.ts'
 import { createHarness, say } from '../../testing/index.ts'

@@ -1,7 +1,7 @@
 import type { Agent } from '../../../core/agent/index.ts'
 import { defineTool, keepText, ToolArgsError } from '../../../core/tools/index.ts'
 import type { ToolDefinition } from '../../../core/tools/index.ts'
-import type { TaskCursor, TaskRegistry } from '../service.ts'
+import type { TaskRegistry } from '../service.ts'
 import type { TaskToolsConfig } from '../tools.ts'
 import { outputText } from '../texts.ts'
 import { ownerOf } from './owner.ts'
@@ -10,8 +10,6 @@ const defaultWaitMs = 30_000
 const maxWaitMs = 600_000
 
 export function taskOutput(tasks: TaskRegistry, { maxOutputBytes }: TaskToolsConfig): ToolDefinition {
-  /** How far the model of each agent has read; what surfaces read is not its business. */
-  const cursors = new WeakMap<Agent, Map<string, TaskCursor>>()
   return defineTool({
     name: 'task_output',
     description: 'Get what a background task printed since the last look, and its status.',
@@ -35,10 +33,7 @@ export function taskOutput(tasks: TaskRegistry, { maxOutputBytes }: TaskToolsCon
         leave()
       }
       const task = tasks.get(owner, id)
-      const read = cursors.get(owner) ?? new Map<string, TaskCursor>()
-      cursors.set(owner, read)
-      const { text, cursor } = tasks.read(owner, id, read.get(id))
-      read.set(id, cursor)
+      const text = tasks.readNew(owner, id)
       const budget = { headBytes: Math.ceil(maxOutputBytes / 2), tailBytes: Math.floor(maxOutputBytes / 2) }
       const shown = keepText(text, budget)
       const artifact = shown.omittedBytes === 0 ? undefined : await keep(owner, text)

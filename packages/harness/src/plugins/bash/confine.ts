@@ -1,0 +1,84 @@
+import type { Context } from '../../kernel/index.ts'
+import type { ConfinedArgv, SandboxExecutionPolicy } from '../sandbox/index.ts'
+import type { CapturedOutput, ProcessExit } from '../subprocess/index.ts'
+import { BashError } from './errors.ts'
+import type { BashSandboxFacts, BashSpec } from './service.ts'
+
+type Argv = readonly [program: string, ...args: string[]]
+
+/** A command line as it is started, and how what came of it is read. */
+export interface Prepared {
+  readonly argv: Argv
+  readonly env: Readonly<Record<string, string>>
+  readonly confined: { readonly by: ConfinedArgv; readonly policy: SandboxExecutionPolicy } | undefined
+}
+
+/** A runner says at the very beginning that it failed, and a refusal is mostly told at the end. */
+const judgedBytes = 64 * 1024
+
+/** Wraps `argv` where the policy of `spec` confines. Throws SANDBOX_UNAVAILABLE rather than run it with more access. */
+export async function prepare(
+  ctx: Context,
+  argv: Argv,
+  { policy }: Pick<BashSpec, 'policy'>,
+): Promise<Prepared> {
+  if (policy === undefined || policy.mode === 'full-access') return { argv, env: {}, confined: undefined }
+  const sandbox = ctx.get('sandbox')
+  if (sandbox === undefined)
+    throw new BashError(
+      'SANDBOX_UNAVAILABLE',
+      `no sandbox is here to run a command under ${policy.mode} mode; tell the user`,
+    )
+  const by = await sandbox.confine(argv, policy)
+  return { argv: by.argv, env: confinedEnvironment(), confined: { by, policy } }
+}
+
+/** Folders that a confined program can write where it would use some of the person's home or of the machine. */
+function confinedEnvironment(): Readonly<Record<string, string>> {
+  const folder = '/tmp'
+  return { TMPDIR: folder, XDG_CACHE_HOME: `${folder}/.cache`, npm_config_cache: `${folder}/.cache/npm` }
+}
+
+/**
+ * What a confined command ran into. Throws SANDBOX_UNAVAILABLE where the runner failed and the command never ran.
+ * Undefined for one that was not confined.
+ */
+export function judge(
+  { confined }: Pick<Prepared, 'confined'>,
+  exit: Pick<ProcessExit, 'exitCode' | 'signal'>,
+  stderr: CapturedOutput,
+): BashSandboxFacts | undefined {
+  if (confined === undefined) return undefined
+  const { by, policy } = confined
+  const facts = { mode: policy.mode, network: policy.network, enforcement: by.enforcement }
+  if (exit.exitCode === 0 || exit.exitCode === null) return { ...facts, denied: false }
+  const text = judgedText(stderr)
+  const failure = runnerFailure(by, exit.exitCode, text)
+  if (failure !== undefined)
+    throw new BashError('SANDBOX_UNAVAILABLE', `the sandbox failed and the command did not run: ${failure}`)
+  const lower = text.toLowerCase()
+  return { ...facts, denied: by.denialSignatures.some(signature => lower.includes(signature.toLowerCase())) }
+}
+
+function runnerFailure(by: ConfinedArgv, exitCode: number, text: string): string | undefined {
+  const lines = text.split('\n')
+  for (const { exitCodes, fatalSignatures, informationalLines = [] } of by.runnerFailureRules) {
+    if (exitCodes?.includes(exitCode) === false) continue
+    const idle = new Set(informationalLines.map(line => line.toLowerCase()))
+    const signatures = fatalSignatures.map(signature => signature.toLowerCase())
+    const fatal = lines.find(line => {
+      const lower = line.toLowerCase()
+      return !idle.has(lower) && signatures.some(signature => lower.includes(signature))
+    })
+    if (fatal !== undefined) return fatal.trim()
+  }
+  return undefined
+}
+
+function judgedText(stderr: CapturedOutput): string {
+  const { head, tail } = stderr.ends()
+  const begin = Buffer.from(head.subarray(0, judgedBytes)).toString('utf8')
+  if (head.length + tail.length <= judgedBytes) return begin + Buffer.from(tail).toString('utf8')
+  const rest = tail.length > 0 ? tail : head.subarray(judgedBytes)
+  return `${begin}\n${Buffer.from(rest.subarray(-judgedBytes)).toString('utf8')}`
+}
