@@ -90,3 +90,180 @@ test('what version control keeps for itself is not found, also where the search 
   assert.equal(await world.grep('needle', { path: '.git/hooks' }), 'No matches found')
   assert.equal(await world.grep('needle'), 'Found 1 match in 1 file\n\ny\n1: needle')
 })
+
+test('grep groups lines by file, the newest file first, with numbers and context', async () => {
+  await using world = await setup({
+    'old.ts': 'one needle\r\ntwo\r\n',
+    'src/new.ts': 'a\nneedle x\nb\nc\nneedle y\n',
+    '.env': 'KEY=needle',
+  })
+  assert.equal(
+    await world.grep('needle'),
+    'Found 4 matches in 3 files\n\n.env\n1: KEY=needle\n\nsrc/new.ts\n2: needle x\n5: needle y\n\nold.ts\n1: one needle',
+  )
+  assert.equal(
+    await world.grep('needle x', { context: 1, path: 'src' }),
+    'Found 1 match in 1 file\n\nsrc/new.ts\n1- a\n2: needle x\n3- b',
+  )
+  assert.equal(
+    await world.grep('needle$', { include: 'old.*' }),
+    'Found 1 match in 1 file\n\nold.ts\n1: one needle',
+  )
+  assert.equal(
+    await world.grep('NEEDLE X', { ignore_case: true }),
+    'Found 1 match in 1 file\n\nsrc/new.ts\n2: needle x',
+  )
+  assert.equal(
+    await world.grep('needle', { path: 'src/new.ts', limit: 1, offset: 1 }),
+    'Found 2 matches in 1 file; 2-2, the last\n\nsrc/new.ts\n5: needle y',
+  )
+  assert.equal(await world.grep('nothing'), 'No matches found')
+})
+
+test('grep lists files or counts, and goes on from an offset', async () => {
+  await using world = await setup({ a: 'x\nx\n', 'b/c': 'x', 'b/d': 'x' })
+  const files = { output_mode: 'files_with_matches' }
+  assert.equal(await world.grep('x', files), 'Found 3 files\n\nb/d\nb/c\na')
+  assert.equal(await world.grep('x', { ...files, limit: 2 }), 'Found 3 files; 1-2, next offset 2\n\nb/d\nb/c')
+  assert.equal(await world.grep('x', { ...files, offset: 2 }), 'Found 3 files; 3-3, the last\n\na')
+  assert.equal(await world.grep('x', { ...files, offset: 9 }), 'Found 3 files; none from offset 9')
+  assert.equal(
+    await world.grep('x', { output_mode: 'count' }),
+    'Found 4 matches in 3 files\n\nb/d: 1\nb/c: 1\na: 2',
+  )
+  assert.equal(
+    await world.grep('x', { limit: 3 }),
+    'Found 4 matches in 3 files; 1-3, next offset 3\n\nb/d\n1: x\n\nb/c\n1: x\n\na\n1: x',
+  )
+})
+
+test('a pattern reaches over lines where it names a line end or is told to', async () => {
+  await using world = await setup({ a: 'begin\nmiddle\nend\n' })
+  assert.equal(await world.grep('begin\\nmiddle'), 'Found 2 matches in 1 file\n\na\n1: begin\n2: middle')
+  assert.equal(await world.grep('begin.*end'), 'No matches found')
+  assert.match(await world.grep('begin.*end', { multiline: true }), /^Found 3 matches/)
+})
+
+test('grep and glob leave out the same files, and a search that finds nothing says what was left out', async () => {
+  await using world = await setup({
+    'vendor/.gitignore': 'node_modules\n*.log\n',
+    'vendor/node_modules/pkg/index.js': 'NEEDLE',
+    'vendor/a.log': 'NEEDLE',
+    'vendor/own.js': 'other',
+  })
+  assert.equal(
+    await world.grep('NEEDLE', { path: 'vendor' }),
+    'No matches found\n(2 ignored files fit: vendor/a.log, vendor/node_modules/pkg/index.js; name one as path to search it)',
+  )
+  assert.equal(
+    await world.glob('index.js'),
+    'No files found\n(1 ignored file fits: vendor/node_modules/pkg/index.js; name its folder as path to search it)',
+  )
+  assert.equal(await world.glob('*.log'), await world.glob('**/*.log'))
+  assert.match(await world.glob('*.log'), /^No files found\n\(1 ignored file fits: vendor\/a\.log/)
+  assert.equal(await world.glob('*.js'), 'vendor/own.js')
+  const there = 'vendor/node_modules/pkg'
+  assert.match(await world.grep('NEEDLE', { path: there }), /^Found 1 match/)
+  assert.equal(await world.glob('*.js', there), `${there}/index.js`)
+  assert.equal(await world.glob(`${there}/*`), `${there}/index.js`)
+  assert.match(await world.grep('NEEDLE', { path: 'vendor/a.log' }), /^Found 1 match/)
+})
+
+test('a list that is too long is spread over the folders, and kept whole for the model to read', async () => {
+  await using world = await setup({}, { globMaxResults: 4 })
+  for (let n = 0; n < 9; n++) world.put(`big/${n}`, '')
+  world.put('old/a', '')
+  world.put('root', '')
+  const { text, result } = await world.call('glob', { pattern: '**' })
+  const sha256 = /artifact:([0-9a-f]{64})/.exec(text)?.[1] ?? assert.fail(text)
+  assert.equal(
+    text,
+    `root\nold/a\nbig/8\nbig/7\n\n(4 of 11 files: a spread over 3 folders, the newest of each; read artifact:${sha256} for all)`,
+  )
+  const kept = Buffer.from((await world.agent.session.artifacts.get(sha256)) ?? [])
+  assert.equal(
+    kept.toString(),
+    'root\nold/a\nbig/8\nbig/7\nbig/6\nbig/5\nbig/4\nbig/3\nbig/2\nbig/1\nbig/0\n',
+  )
+  assert.deepEqual(result.meta, { shape: 'paths', total: 11, paths: ['root', 'old/a', 'big/8', 'big/7'] })
+  assert.match(
+    await world.glob('big/*'),
+    /^big\/8\nbig\/7\nbig\/6\nbig\/5\n\n\(4 of 9 files: the newest; read artifact:/,
+  )
+  const nested = await world.ctx.tools.execute({
+    callId: CallId('n'),
+    name: 'glob',
+    arguments: { pattern: '**' },
+    parent: Symbol('program'),
+    signal: new AbortController().signal,
+    agent: world.agent,
+  })
+  const [block] = nested.content
+  assert.doesNotMatch(block?.type === 'text' ? block.text : '', /artifact/, 'a program has the value itself')
+})
+
+test('hostile patterns are patterns and nothing else', async () => {
+  await using world = await setup({ 'x.txt': '--pre=touch\n$(touch pwned)\n-e\n' })
+  for (const pattern of ['--pre=touch', '\\$\\(touch pwned\\)', '-e', '--help'])
+    await world.call('grep', { pattern })
+  assert.equal(await world.grep('--pre=touch'), 'Found 1 match in 1 file\n\nx.txt\n1: --pre=touch')
+  assert.equal(await world.glob('$(touch pwned)'), 'No files found')
+  assert.equal(await world.glob('--files;*'), 'No files found')
+  await world.call('grep', { pattern: 'x', include: '--pre=touch*' })
+  await world.call('grep', { pattern: 'x', path: '-x' })
+  assert.deepEqual(fs.readdirSync(world.dir), ['x.txt'])
+})
+
+test('patterns that cannot be read are refused in the words of the search program', async () => {
+  await using world = await setup({ a: '' })
+  const refused = async (name: string, args: JsonValue) => {
+    const { text, code } = await world.call(name, args)
+    return [code, text]
+  }
+  const [code, text] = await refused('grep', { pattern: 'foo(' })
+  assert.equal(code, 'SEARCH_INVALID_PATTERN')
+  assert.equal(text, 'Error: regex parse error:\n    (?:foo()\n    ^\nerror: unclosed group')
+  assert.deepEqual(await refused('glob', { pattern: '!*.ts' }), [
+    'SEARCH_INVALID_PATTERN',
+    'Error: the glob "!*.ts" begins with !, and there is no search for what does not fit',
+  ])
+  assert.deepEqual(await refused('grep', { pattern: 'x', include: '*.ts,*.js' }), [
+    'SEARCH_INVALID_PATTERN',
+    'Error: the glob "*.ts,*.js" has a comma outside of braces; write {a,b}',
+  ])
+  assert.deepEqual(await refused('grep', { pattern: 'x', include: ' ' }), [
+    'SEARCH_INVALID_PATTERN',
+    'Error: the glob " " is blank',
+  ])
+  assert.deepEqual(await refused('grep', { pattern: '' }), [
+    'INVALID_ARGS',
+    'Error: invalid arguments: pattern: is empty',
+  ])
+  assert.match(await world.grep(' '), /^No matches found$/, 'blanks can be looked for')
+  assert.deepEqual(await refused('grep', { pattern: 'x', path: 'b' }), [
+    'FS_NOT_FOUND',
+    `Error: no folder ${world.dir}/b; similar: a`,
+  ])
+})
+
+test('a giant line costs what is shown of it, and bytes that are not UTF-8 are told', async () => {
+  await using world = await setup({
+    'min.js': `${'x'.repeat(30_000_000)}needle`,
+    'latin.txt': Buffer.from('needle \xe9\n', 'latin1'),
+    'data.bin': Buffer.from('needle\0needle'),
+  })
+  const text = await world.grep('needle')
+  assert.equal(
+    text,
+    `Found 2 matches in 2 files\n\nlatin.txt\n1: (not UTF-8)\n\nmin.js\n1: ${'x'.repeat(497)}…`,
+  )
+})
+
+test('beyond the bound of output a search ends with what it has', async () => {
+  await using world = await setup(
+    { a: 'needle\n'.repeat(200_000) },
+    { rawOutputMaxBytes: 100_000, grepMaxMatches: 2 },
+  )
+  const text = await world.grep('needle')
+  assert.match(text, /^Found more than \d+ matches in 1 file; 1-2, next offset 2\n\na\n1: needle\n2: needle$/)
+})

@@ -74,5 +74,5 @@ export async function lookAtIgnored(
     look.signal.throwIfAborted()
     isMore = patience.aborted
   }
-  return paths.length === 0 ? undefined : { paths, isMore }
+  return paths.length === 0 ? undefined : { paths: paths.toSorted(), isMore }
 }

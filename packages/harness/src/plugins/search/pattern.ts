@@ -32,10 +32,11 @@ export function readGlob(text: string): GlobPattern {
   const { base, rest } = splitBase(whole.endsWith('/') ? `${whole}**` : whole)
   const alternatives = expand(rest).map(alternative => alternative.split('/').filter(name => name !== ''))
   const isNameOnly = base === '' && !rest.includes('/')
+  const fail = (reason: string): SearchError => invalid(text, reason)
   const patterns = alternatives.map((names): readonly Step[] => {
-    const steps = names.map((name): Step =>
-      name === '**' ? anyFolders : readName(name, reason => invalid(text, reason)),
-    )
+    const steps = names.map((name): Step => (name === '**' ? anyFolders : readName(name, fail)))
+    // Folders at the end stand for what is in them.
+    if (steps.at(-1) === anyFolders) steps.push(readName('*', fail))
     return isNameOnly ? [anyFolders, ...steps] : steps
   })
   const lasts = alternatives.map(names => names.at(-1) ?? '')

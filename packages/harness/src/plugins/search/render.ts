@@ -82,7 +82,9 @@ function noneFound(what: 'files' | 'matches', { ignored, missing, ...rest }: Glo
   const { paths, isMore } = ignored
   const examples = paths.filter((_path, index) => index < maxExamples).join(', ')
   const count = `${isMore ? 'more than ' : ''}${paths.length} ignored ${paths.length === 1 ? 'file fits' : 'files fit'}`
-  return `${none}\n(${count}: ${examples}${paths.length > maxExamples ? ', …' : ''}; name the folder as path to search there)`
+  const which = what === 'matches' ? 'one' : paths.length === 1 ? 'its folder' : 'a folder'
+  const more = paths.length > maxExamples ? ', …' : ''
+  return `${none}\n(${count}: ${examples}${more}; name ${which} as path to search it)`
 }
 
 function unreadableNote({ unreadable }: { readonly unreadable: number }): string {
