@@ -1,8 +1,6 @@
 import { hasHarmlessSurroundings, hasPlainWords } from './harmless.ts'
-import { isReadOnlyCommand } from './read-only.ts'
-import type { ReadOnlyOptions } from './read-only.ts'
 import { programOf } from './program.ts'
-import type { ShellCommand, ShellProgram } from './program.ts'
+import type { ShellCommand } from './program.ts'
 import { shells, wrappers } from './wrappers.ts'
 
 /** Programs that do what their first operand says, and how many more words make one deed of some of these. */
@@ -210,41 +208,4 @@ export function coversCommand(prefix: readonly string[], command: ShellCommand):
   const { words } = command
   if (prefix.length === 0 || !prefix.every((word, index) => words[index] === word)) return false
   return hasHarmlessSurroundings(command) && hasPlainWords(command)
-}
-
-/**
- * Whether a rule that forbids `prefix` may be meant by `command`: by whatever path its program is called, with options
- * between the words, and where a word is unknown.
- */
-export function touchesPrefix(prefix: readonly string[], command: ShellCommand): boolean {
-  const [program, ...rest] = prefix
-  if (program === undefined || command.words.length === 0) return false
-  const name = programOf(command)
-  if (name !== undefined && name.toLowerCase() !== nameOf(program).toLowerCase()) return false
-  const words = command.words.slice(1)
-  let at = 0
-  for (const word of rest) {
-    const found = words.findIndex((each, index) => index >= at && (each === undefined || each === word))
-    if (found < 0) return false
-    // What is unknown may be several words.
-    at = words[found] === undefined ? found : found + 1
-  }
-  return true
-}
-
-function nameOf(program: string): string {
-  return program.slice(program.lastIndexOf('/') + 1)
-}
-
-/**
- * Whether `isAllowed` holds for all that `program` can run; what only reads needs no leave. False where something may run
- * that `commandsOf` does not show.
- */
-export function isCovered(
-  program: ShellProgram,
-  isAllowed: (command: ShellCommand) => boolean,
-  options?: ReadOnlyOptions,
-): boolean {
-  if (!program.isComplete) return false
-  return program.commands.every(command => isReadOnlyCommand(command, options) || isAllowed(command))
 }

@@ -1,0 +1,149 @@
+import type { Loss } from './loss.ts'
+import { split } from './split.ts'
+import type { Argument, Split } from './split.ts'
+import { programOf } from './program.ts'
+import type { ShellCommand } from './program.ts'
+
+type Reader = (args: readonly Argument[]) => readonly Loss[]
+
+const readers: Readonly<Record<string, Reader>> = {
+  rm: args => deleting(split(args).operands),
+  unlink: args => deleting(split(args).operands),
+  shred: args => deleting(split(args, ['n', 's']).operands),
+  mkfs: args => deleting(split(args, ['t']).operands),
+  wipefs: args => deleting(split(args).operands),
+  blkdiscard: args => deleting(split(args).operands),
+  find: readFind,
+  mv: args => readCopy(args, { isDeep: false }),
+  cp: args => readCopy(args, { isDeep: /[rRa]/ }),
+  install: args => readCopy(args, { isDeep: false }),
+  ln: args => (has(args, 'f', '--force') ? readCopy(args, { isDeep: false }) : []),
+  rsync: readRsync,
+  truncate: args => overwriting(split(args, ['s', 'r']).operands),
+  tee: args => (has(args, 'a', '--append') ? [] : overwriting(split(args).operands)),
+  dd: readDd,
+  tar: readTar,
+  unzip: readUnzip,
+  curl: args => overwriting(valuesOf(split(args, ['o', '--output']), ['o', '--output'])),
+  wget: args => overwriting(valuesOf(split(args, ['O', '--output-document']), ['O', '--output-document'])),
+}
+
+/** What a command that is not git may destroy. */
+export function fileLosses(command: ShellCommand): readonly Loss[] {
+  const program = programOf(command)
+  if (program === undefined || !Object.hasOwn(readers, program)) return []
+  const args = command.words.map((value, index) => ({ value, stem: command.stems[index] ?? '' })).slice(1)
+  return readers[program]?.(args) ?? []
+}
+
+/** The folder that all of a pattern lies in, where it is sure. */
+export function folderOf(stem: string): string | undefined {
+  const at = stem.lastIndexOf('/')
+  return at < 0 ? undefined : stem.slice(0, at + 1)
+}
+
+function deleting(operands: readonly Argument[]): readonly Loss[] {
+  return operands.length === 0 ? [] : [{ kind: 'delete', paths: operands.map(pathOf), isDeep: true }]
+}
+
+function overwriting(operands: readonly Argument[]): readonly Loss[] {
+  const paths = operands
+    .map(pathOf)
+    .filter(path => path === undefined || (!path.startsWith('/dev/') && path !== '-'))
+  return paths.length === 0 ? [] : [{ kind: 'overwrite', paths }]
+}
+
+function pathOf({ value, stem }: Argument): string | undefined {
+  return value ?? folderOf(stem)
+}
+
+/** Where each file of a copy or a move comes to lie: the target, or in it under its own name. */
+function readCopy(
+  args: readonly Argument[],
+  { isDeep }: { readonly isDeep: false | RegExp },
+): readonly Loss[] {
+  const { options, values, operands } = split(args, ['t', 'S', 'm', 'o', 'g', '--target-directory'])
+  if (['n', '--no-clobber', 'b', '--backup'].some(option => options.has(option))) return []
+  const folder = values.get('t') ?? values.get('--target-directory')
+  const target = folder ?? operands.at(-1)
+  const sources = folder === undefined ? operands.slice(0, -1) : operands
+  if (target === undefined || sources.length === 0) return []
+  const isTree =
+    isDeep !== false &&
+    [...options].some(
+      option =>
+        option === '--recursive' || option === '--archive' || (option.length === 1 && isDeep.test(option)),
+    )
+  const place = pathOf(target)
+  if (isTree) return [{ kind: 'overwrite', paths: [place], isDeep: true }]
+  const inside = sources.map(({ value }) =>
+    value === undefined || place === undefined ? undefined : `${place}/${baseName(value)}`,
+  )
+  return [{ kind: 'overwrite', paths: [place, ...inside] }]
+}
+
+function readFind(args: readonly Argument[]): readonly Loss[] {
+  const isDeleting = args.some(({ value }) => value === '-delete')
+  const written = args.flatMap((arg, index) =>
+    /^-(?:fprint|fprint0|fprintf|fls)$/.test(arg.value ?? '') ? [args[index + 1]] : [],
+  )
+  const places = placesOf(args)
+  const deletes: readonly Loss[] = isDeleting
+    ? deleting(places.length === 0 ? [{ value: '.', stem: '.' }] : places)
+    : []
+  return [...deletes, ...overwriting(written.filter(each => each !== undefined))]
+}
+
+/** Where a search begins: all words before the first condition. */
+function placesOf(args: readonly Argument[]): readonly Argument[] {
+  const rest = args.slice(
+    args.findLastIndex(({ value }) => value === '-H' || value === '-L' || value === '-P') + 1,
+  )
+  const end = rest.findIndex(({ stem }) => /^[-(!]/.test(stem))
+  return end < 0 ? rest : rest.slice(0, end)
+}
+
+function readRsync(args: readonly Argument[]): readonly Loss[] {
+  const { operands } = split(args, ['e', 'f', '--exclude', '--include', '--rsh', '--filter'])
+  const target = operands.at(-1)
+  if (target === undefined || operands.length < 2 || /^[^/]*:/.test(target.stem)) return []
+  const isDeleting = args.some(({ value }) => value?.startsWith('--del') === true)
+  return [{ kind: isDeleting ? 'delete' : 'overwrite', paths: [pathOf(target)], isDeep: true }]
+}
+
+function readDd(args: readonly Argument[]): readonly Loss[] {
+  const targets = args.filter(({ stem }) => stem.startsWith('of='))
+  if (targets.length === 0) return []
+  const paths = targets.map(({ value, stem }) => value?.slice(3) ?? folderOf(stem.slice(3)))
+  return [{ kind: 'overwrite', paths }]
+}
+
+function readTar(args: readonly Argument[]): readonly Loss[] {
+  const [first] = args
+  const isExtracting =
+    has(args, 'x', '--extract') || has(args, 'x', '--get') || /^[a-zA-Z]*x/.test(first?.value ?? '-')
+  const { options, values } = split(args, ['C', 'f', '--directory', '--file'])
+  if (!isExtracting || options.has('k') || options.has('--keep-old-files')) return []
+  const folder = values.get('C') ?? values.get('--directory') ?? { value: '.', stem: '.' }
+  return [{ kind: 'overwrite', paths: [pathOf(folder)], isDeep: true }]
+}
+
+function readUnzip(args: readonly Argument[]): readonly Loss[] {
+  const { options, values } = split(args, ['d'])
+  if (!options.has('o')) return []
+  return [{ kind: 'overwrite', paths: [pathOf(values.get('d') ?? { value: '.', stem: '.' })], isDeep: true }]
+}
+
+function valuesOf({ values }: Split, names: readonly string[]): readonly Argument[] {
+  return names.flatMap(name => values.get(name) ?? [])
+}
+
+function has(args: readonly Argument[], letter: string, long: string): boolean {
+  const { options } = split(args)
+  return options.has(letter) || options.has(long)
+}
+
+function baseName(path: string): string {
+  const plain = path.replace(/\/+$/, '')
+  return plain.slice(plain.lastIndexOf('/') + 1)
+}
