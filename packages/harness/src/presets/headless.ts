@@ -77,7 +77,7 @@ export async function headless(options: HeadlessOptions): Promise<Context> {
   await ctx.plugin(AgentLoop, {})
   // No rows: what a model may do is said where the program is started, and no file can switch them off.
   await ctx.plugin(sandbox, { mode: permission })
-  await ctx.plugin(approval, { yes })
+  await ctx.plugin(approval, { yes, rules: join(home, 'permissions.json') })
   const [store, ...stores] = storesIn(home)
   const others = [
     ...stores,
@@ -93,7 +93,7 @@ export async function headless(options: HeadlessOptions): Promise<Context> {
     { plugin: title },
     queryIn(home),
     { plugin: fs },
-    { plugin: subprocess, settled: { env } },
+    { plugin: subprocess, settled: { env, ledger: join(home, 'processes') } },
     { plugin: tasks },
     { plugin: bash, settled: { home } },
     { plugin: search },

@@ -3,33 +3,37 @@ import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
 import { access, stat } from 'node:fs/promises'
 import { delimiter, isAbsolute, join, sep } from 'node:path'
-import { _default, array, custom, prefault, strictObject, string } from 'zod/mini'
+import { _default, array, custom, optional, prefault, strictObject, string } from 'zod/mini'
 import type { input } from 'zod/mini'
 import { isFields, MAX_TIMER_DELAY_MS } from '../../kernel/index.ts'
 import type { Context, PluginObject } from '../../kernel/index.ts'
 import { childEnvironment } from './environment.ts'
 import type { ChildEnvironment, Environment } from './environment.ts'
 import { SubprocessError } from './errors.ts'
+import { ProcessLedger } from './ledger.ts'
 import { RunningProcess } from './running.ts'
 import type { SpawnSpec, Subprocess, SubprocessHandle } from './service.ts'
-import { findTree, signalAll } from './tree.ts'
+import { findTree, markerName, markerOf, signalAll } from './tree.ts'
+import type { SendSignal } from './tree.ts'
 
 export interface SubprocessConfig {
   /** The environment that processes get a part of. Default: that of this process. */
   readonly env: Environment
   /** Further variables that processes get, by name or with `*` for any characters. */
   readonly pass: readonly string[]
+  /** Where it is noted that this process started others, so that a later one ends them if this one is killed. */
+  readonly ledger?: string | undefined
 }
 
-const markerName = 'DSH_PROCESS'
 const strayGraceMs = 500
+const reapAfterMs = 3000
 
 /**
  * Processes of this machine, each the leader of a group and session of its own.
  *
  * Every process carries a variable that names it and this service, by which those are found that left the group. When
  * the service is disposed or this process exits, everything it started is ended. After a SIGKILL of this process
- * itself they live on.
+ * itself they live on until the next one with the same ledger starts.
  */
 export class LocalSubprocess implements Subprocess {
   readonly #environment: ChildEnvironment
@@ -37,11 +41,17 @@ export class LocalSubprocess implements Subprocess {
   readonly #running = new Set<RunningProcess>()
   /** Trees whose program ended while something of the group lived on. */
   readonly #left = new Set<RunningProcess>()
+  readonly #ledger: ProcessLedger | undefined
+  readonly #reaping = new AbortController()
+  #reaped: Promise<void> | undefined
   #count = 0
   #isClosed = false
 
-  constructor({ env, pass }: SubprocessConfig) {
+  constructor({ env, pass, ledger }: SubprocessConfig) {
     this.#environment = childEnvironment(env, pass)
+    if (ledger === undefined) return
+    const place = { folder: ledger, nonce: this.#nonce, marked: env[markerName], send }
+    this.#ledger = new ProcessLedger(place)
   }
 
   get env(): Readonly<Record<string, string>> {
@@ -73,6 +83,8 @@ export class LocalSubprocess implements Subprocess {
     spec.signal?.throwIfAborted()
     if (this.#isClosed)
       throw new SubprocessError('SUBPROCESS_CLOSED', `cannot start "${spec.argv[0]}": the service is closed`)
+    if (this.#count === 0) this.#ledger?.open()
+    void this.reap()
     const marker = `${this.#nonce}.${++this.#count}`
     const [program, ...args] = spec.argv
     const child = spawn(program, args, {
@@ -84,7 +96,7 @@ export class LocalSubprocess implements Subprocess {
     })
     const running = new RunningProcess(child, spec, {
       marker: `${markerName}=${marker}\0`,
-      send: (pid, signal) => void process.kill(pid, signal),
+      send,
       explain: error => explain(error, spec),
     })
     this.#running.add(running)
@@ -98,12 +110,21 @@ export class LocalSubprocess implements Subprocess {
     return running
   }
 
+  /** Ends what programs left running that were killed themselves, once. */
+  reap(): Promise<void> {
+    this.#reaped ??= this.#ledger?.reap(this.#reaping.signal) ?? Promise.resolve()
+    return this.#reaped
+  }
+
   /** Ends every process and waits for that. No process can be started any more. */
   async close(): Promise<void> {
     this.#isClosed = true
     const ends = await Promise.allSettled([...this.#running].map(running => running.end()))
     // To look for them takes a look at every process of the machine.
     if (this.#count > 0 && this.#signalStrays('SIGTERM') > 0) await this.#endStrays()
+    this.#reaping.abort()
+    await this.#reaped
+    if (this.#count > 0 && this.#strays().length === 0) this.#ledger?.close()
     const failed = ends.flatMap(end => (end.status === 'rejected' ? [end.reason as unknown] : []))
     if (failed.length > 0) throw new AggregateError(failed, 'processes could not be ended')
   }
@@ -120,19 +141,23 @@ export class LocalSubprocess implements Subprocess {
     if (this.#count === 0) return
     for (const running of this.#running) running.killNow()
     // What forks while it dies is found by looking again.
-    for (let round = 0; round < 5 && this.#signalStrays('SIGKILL') > 0; round++);
+    let left = 1
+    for (let round = 0; round < 5 && left > 0; round++) left = this.#signalStrays('SIGKILL')
+    if (left === 0) this.#ledger?.close()
   }
 
   #strays() {
-    return findTree([...this.#left], `${markerName}=${this.#nonce}.`)
+    return findTree([...this.#left], markerOf(this.#nonce))
   }
 
   #signalStrays(signal: NodeJS.Signals): number {
     const strays = this.#strays()
-    signalAll(strays, signal, (pid, name) => void process.kill(pid, name))
+    signalAll(strays, signal, send)
     return strays.length
   }
 }
+
+const send: SendSignal = (pid, signal) => void process.kill(pid, signal)
 
 const schema = () =>
   prefault(
@@ -140,6 +165,7 @@ const schema = () =>
       // `process.env` is no plain object.
       env: _default(custom<Environment>(isFields), () => process.env),
       pass: _default(array(string()), []),
+      ledger: optional(string()),
     }),
     {},
   )
@@ -151,10 +177,13 @@ export const subprocess: PluginObject<input<ReturnType<typeof schema>>, Subproce
   },
   apply(ctx: Context, config: SubprocessConfig) {
     const service = new LocalSubprocess(config)
+    // What starts nothing reaps too, but not before it has done what it was started for.
+    const timer = setTimeout(() => void service.reap(), reapAfterMs).unref()
     ctx.effect(() => {
       const onExit = (): void => service.killAll()
       process.prependListener('exit', onExit)
       return async () => {
+        clearTimeout(timer)
         await service.close()
         process.off('exit', onExit)
       }

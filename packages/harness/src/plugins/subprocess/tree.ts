@@ -23,10 +23,35 @@ export function findTree(roots: readonly TreeRoot[], marker: string): readonly T
   for (const entry of table) {
     if (own.has(entry.group) || own.has(entry.session) || carries(entry, marker)) found.set(entry.pid, entry)
   }
+  addChildren(found, table)
+  return [...found.values()]
+}
+
+function addChildren(found: Map<number, TableEntry>, table: readonly TableEntry[]): void {
   for (let before = -1; before !== found.size;) {
     before = found.size
     for (const entry of table) if (found.has(entry.parent)) found.set(entry.pid, entry)
   }
+}
+
+/** What every process carries in its environment that came of the program with this nonce. */
+export const markerName = 'DSH_PROCESS'
+export const markerOf = (nonce: string): string => `${markerName}=${nonce}.`
+
+/**
+ * What was started with `marker` in its environment by a program that began at `since`, the sessions of these, and the
+ * children of all. A program's processes are in sessions of their own, so nobody else's is in one with them.
+ */
+export function findMarked(marker: string, since: number): readonly TableEntry[] {
+  const table = processTable().filter(({ startTime }) => Number(startTime) >= since)
+  const marked = table.filter(({ pid }) => startedWith(pid, marker))
+  const sessions = new Set(marked.map(({ session }) => session))
+  // Stands for a session that cannot be seen from here.
+  sessions.delete(0)
+  const found = new Map(
+    [...marked, ...table.filter(({ session }) => sessions.has(session))].map(entry => [entry.pid, entry]),
+  )
+  addChildren(found, table)
   return [...found.values()]
 }
 
