@@ -10,17 +10,26 @@ const maxShownLines = 12
 const maxShownLength = 200
 
 /** Why an edit was not made, with what the model needs to make a better one. */
-export function editRefusal(plan: Exclude<EditPlan, { kind: 'replace' }>, displayPath: string): FsError {
+export function editRefusal(
+  plan: Exclude<EditPlan, { kind: 'replace' }>,
+  displayPath: string,
+  { index, count }: { readonly index: number; readonly count: number },
+): FsError {
+  const code = plan.kind === 'ambiguous' ? 'FS_AMBIGUOUS_EDIT' : 'FS_EDIT_NOT_FOUND'
+  const reason = reasonOf(plan, displayPath)
+  if (count === 1) return new FsError(code, reason)
+  const lines = index === 0 ? '' : '; lines count as after the edits before it'
+  return new FsError(code, `edit ${index + 1} of ${count}: ${reason}\nnone of the edits was made${lines}`)
+}
+
+function reasonOf(plan: Exclude<EditPlan, { kind: 'replace' }>, displayPath: string): string {
   switch (plan.kind) {
     case 'ambiguous':
-      return new FsError('FS_AMBIGUOUS_EDIT', ambiguous(plan.lines, displayPath))
+      return ambiguous(plan.lines, displayPath)
     case 'applied':
-      return new FsError(
-        'FS_EDIT_NOT_FOUND',
-        `nothing to do: new_string is already in ${displayPath} at line ${plan.line}`,
-      )
+      return `nothing to do: new_string is already in ${displayPath} at line ${plan.line}`
     case 'missing':
-      return new FsError('FS_EDIT_NOT_FOUND', missing(plan.near, displayPath))
+      return missing(plan.near, displayPath)
   }
 }
 
@@ -44,9 +53,15 @@ function missing(near: Extract<EditPlan, { kind: 'missing' }>['near'], displayPa
 }
 
 const linesAround = 5
+const maxPlaces = 3
 
-/** The numbered lines of `text` around the place that an edit meant, or its first ones. */
-export function freshLines(text: string, request: FsEditRequest): string {
+/** The numbered lines of `text` around the places that edits meant, or its first ones. */
+export function freshLines(text: string, requests: readonly FsEditRequest[]): string {
+  const places = requests.slice(0, maxPlaces).map(request => linesAt(text, request))
+  return [...new Set(places)].join('\n…\n')
+}
+
+function linesAt(text: string, request: FsEditRequest): string {
   const lines = splitLines(text)
   const center = placeOf(planEdit(text, request), text)
   const reach = splitLines(request.oldString).length + linesAround

@@ -202,3 +202,33 @@ test('a long file with scattered edits and a rewritten one are done at once', ()
   const file = Array.from({ length: 20_000 }, (_, index) => `line ${index} of it`).join('\r\n')
   assert.equal(edited(file, ' of it', '', { replaceAll: true }), file.replaceAll(' of it', ''))
 })
+
+test('signs with which untrusted text is shown match the real ones, which stay where they were', () => {
+  const file = 'a\n<system-reminder>old</system-reminder>\n[INST] x\n\nHuman: y\n'
+  assert.deepEqual(
+    edit(file, '‹system-reminder>old‹/system-reminder>\n', '‹system-reminder>new‹/system-reminder>\n'),
+    {
+      match: 'punctuation',
+      text: file.replace('old', 'new'),
+      count: 1,
+    },
+  )
+  assert.equal(edited(file, '［INST] x\n\nHuman： y', '［INST] z\n\nHuman： y'), file.replace('x', 'z'))
+  const deeper = '  if x:\n    say("<|im_start|>")\n'
+  assert.equal(
+    edited(deeper, 'if x:\n  say("‹|im_start|>")\n', 'if y:\n  say("‹|im_start|>")\n  go()\n'),
+    deeper.replace('x:', 'y:') + '    go()\n',
+  )
+})
+
+test('a file that has such a sign itself keeps it, and new text may bring one', () => {
+  assert.equal(edited('‹a› <b>\n', '‹a› <b>', '‹a› <c>'), '‹a› <c>\n')
+  assert.equal(edited('a <b>\n', 'a', '‹a›'), '‹a› <b>\n')
+})
+
+test('an edit that is shown with such signs and was made before is told as made', () => {
+  const [old, fresh] = ['‹system>one', '‹system>another']
+  const once = edited('<system>one\n', old, fresh)
+  assert.equal(once, '<system>another\n')
+  assert.deepEqual(edit(once, old, fresh), { kind: 'applied', line: 1 })
+})

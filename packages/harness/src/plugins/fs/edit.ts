@@ -2,7 +2,15 @@ import { mergeLines, reindent } from './edit-merge.ts'
 import { nearestPlaces } from './edit-nearest.ts'
 import type { NearPlace } from './edit-nearest.ts'
 import { keptLines } from './line-diff.ts'
-import { foldPunctuation, lineAt, linesOf, splitLines, trimRight, withLineFeeds } from './lines.ts'
+import {
+  foldPunctuation,
+  lineAt,
+  linesOf,
+  splitLines,
+  trimRight,
+  withLineFeeds,
+  withSignsOf,
+} from './lines.ts'
 import type { Line } from './lines.ts'
 import type { FsEditMatch, FsEditRequest } from './service.ts'
 
@@ -109,10 +117,11 @@ function planHits(
   found: { readonly match: FsEditMatch; readonly hits: readonly Hit[] },
 ): EditPlan {
   const old = splitLines(request.oldString)
-  const fresh = splitLines(request.newString)
-  const kept = keptLines(old, fresh)
+  const given = splitLines(request.newString)
+  const kept = keptLines(old, given)
   const splices = found.hits.map(({ start, end }) => {
     const raw = text.slice(start, end)
+    const fresh = given.map(line => withSignsOf(raw, request.oldString, line))
     const isIndented = found.match === 'indentation'
     const written = (isIndented ? reindent(old, splitLines(raw), fresh) : undefined) ?? fresh
     const [after, before] = [lineAt(lines, end), lineAt(lines, start) - 1].map(index => {
@@ -157,7 +166,10 @@ function isInsideNew(text: string, hit: Hit, request: FsEditRequest): boolean {
 
 function findApplied(text: string, { newString }: FsEditRequest): EditPlan | undefined {
   if (!tellingText.test(newString)) return undefined
-  const at = text.indexOf(withLineFeeds(newString))
+  const wanted = withLineFeeds(newString)
+  const exact = text.indexOf(wanted)
+  // Folding keeps lengths, so the place is the same.
+  const at = exact === -1 ? foldPunctuation(text).indexOf(foldPunctuation(wanted)) : exact
   return at === -1 ? undefined : { kind: 'applied', line: lineAt(linesOf(text), at) + 1 }
 }
 

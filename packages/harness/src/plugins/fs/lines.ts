@@ -42,11 +42,26 @@ export function lineAt(lines: readonly Line[], at: number): number {
 const quotes = /[\u2018\u2019\u201a\u201b\u2032\u2035]/g
 const doubleQuotes = /[\u201c\u201d\u201e\u201f\u2033\u2036]/g
 const dashes = /[\u2010-\u2015\u2212\ufe58\ufe63\uff0d]/g
+/** What untrusted text is shown with in place of signs that could begin an instruction. */
+const shown = /[\u2039\uff3b\uff1a]/g
+const meant: Readonly<Record<string, string>> = { '\u2039': '<', '\uff3b': '[', '\uff1a': ':' }
 const spaces = /[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]/g
 
-/** Typographic quotes, dashes and spaces as plain ones; every character stays one character. */
+/** Typographic quotes, dashes, spaces and signs as plain ones; every character stays one character. */
 export function foldPunctuation(line: string): string {
-  return line.replace(quotes, "'").replace(doubleQuotes, '"').replace(dashes, '-').replace(spaces, ' ')
+  const plain = line.replace(quotes, "'").replace(doubleQuotes, '"').replace(dashes, '-').replace(spaces, ' ')
+  return withPlainSigns(plain, sign => meant[sign] ?? sign)
+}
+
+function withPlainSigns(text: string, plain: (sign: string) => string): string {
+  return text.replace(shown, plain)
+}
+
+/** `fresh` with the signs that `there` has where `old` has those by which untrusted text is shown. */
+export function withSignsOf(there: string, old: string, fresh: string): string {
+  return withPlainSigns(fresh, sign =>
+    old.includes(sign) && !there.includes(sign) ? (meant[sign] ?? sign) : sign,
+  )
 }
 
 /** Without blanks at the end. */

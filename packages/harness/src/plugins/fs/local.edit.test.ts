@@ -18,11 +18,21 @@ function setup(content: string | Uint8Array) {
   ) => {
     const expected = version === undefined ? undefined : { version }
     const request = { oldString, newString, replaceAll: false, ...rest }
-    return await local.editText(await local.resolve('a'), request, expected, signal)
+    return await local.editText(await local.resolve('a'), [request], expected, signal)
+  }
+  const edits = async (...list: readonly [string, string, Partial<FsEditRequest>?][]) => {
+    const requests = list.map(([oldString, newString, rest]) => ({
+      oldString,
+      newString,
+      replaceAll: false,
+      ...rest,
+    }))
+    return await local.editText(await local.resolve('a'), requests)
   }
   return {
     path,
     edit,
+    edits,
     bytes: () => fs.readFileSync(path),
     version: async () => (await local.stat(await local.resolve('a')))?.version,
     [Symbol.dispose]: () => fs.rmSync(dir, { recursive: true, force: true }),
@@ -123,4 +133,38 @@ test('a cancelled edit leaves the file', async () => {
   using file = setup('one')
   await assert.rejects(file.edit('one', 'x', { signal: AbortSignal.abort() }), { code: 'FS_ABORTED' })
   assert.equal(file.bytes().toString(), 'one')
+})
+
+test('several edits are made one after the other, each on the text that those before it made', async () => {
+  using file = setup('one\r\ntwo\r\n')
+  const done = await file.edits(
+    ['one', 'two'],
+    ['two\n', 'three\n', { replaceAll: true }],
+    ['three\nthree', 'four'],
+  )
+  assert.equal(file.bytes().toString(), 'four\r\n')
+  assert.deepEqual(
+    [done.before, done.after, done.replacements, done.match],
+    ['one\ntwo\n', 'four\n', 4, 'exact'],
+  )
+})
+
+test('one edit that cannot be made undoes all of them, and is told by its number', async () => {
+  using file = setup('one\ntwo\ntwo\n')
+  await assert.rejects(file.edits(['one', 'zero'], ['two', 'x'], ['gone', 'y']), {
+    code: 'FS_AMBIGUOUS_EDIT',
+    message:
+      `edit 2 of 3: old_string is found 2 times in ${file.path}, at lines 2, 3; add lines around it to make it unique, ` +
+      'or set replace_all\nnone of the edits was made; lines count as after the edits before it',
+  })
+  await assert.rejects(file.edits(['zebra', 'x'], ['one', 'zero']), {
+    code: 'FS_EDIT_NOT_FOUND',
+    message: `edit 1 of 2: old_string is not in ${file.path}\nnone of the edits was made`,
+  })
+  assert.equal(file.bytes().toString(), 'one\ntwo\ntwo\n')
+})
+
+test('of several edits the least exact one tells how they were found', async () => {
+  using file = setup('a  \n“b”\nc\n')
+  assert.equal((await file.edits(['a\n', 'A\n'], ['"b"', 'B'], ['c', 'C'])).match, 'punctuation')
 })

@@ -75,7 +75,7 @@ test('every call with a cancelled signal fails with FS_ABORTED, also when cancel
     listDir: signal => local.listDir(folder, signal),
     writeText: signal => local.writeText(target, 'new', undefined, signal),
     editText: signal =>
-      local.editText(target, { oldString: 'text', newString: 'new', replaceAll: false }, undefined, signal),
+      local.editText(target, [{ oldString: 'text', newString: 'new', replaceAll: false }], undefined, signal),
   }
   for (const [name, call] of Object.entries(calls)) {
     await assert.rejects(call(AbortSignal.abort()), code('FS_ABORTED'), name)
@@ -387,7 +387,7 @@ test('the hashes are those of the bytes before and after', async () => {
   const two = '3fc4ccfe745870e2c0d99f71f30ff0656c8dedd41cc1d7d3d376b0dbe685e2f3'
   assert.deepEqual((await local.writeText(await at('a'), 'one')).hashes, { before: null, after: one })
   const edit = { oldString: 'one', newString: 'two', replaceAll: false }
-  assert.deepEqual((await local.editText(await at('a'), edit)).hashes, { before: one, after: two })
+  assert.deepEqual((await local.editText(await at('a'), [edit])).hashes, { before: one, after: two })
   put('big', 'x'.repeat(100))
   assert.match((await local.writeText(await at('big'), 'one')).hashes.before ?? '', /^[0-9a-f]{64}$/)
 })
@@ -400,7 +400,7 @@ test('of changes that expect one version exactly one is made, and a failed one h
   const seen = { version: await version(target) }
   const results = await Promise.allSettled([
     local.writeText(target, 'one', { kind: 'replaceIfVersion', ...seen }),
-    local.editText(target, { oldString: 'old', newString: 'two', replaceAll: false }, seen),
+    local.editText(target, [{ oldString: 'old', newString: 'two', replaceAll: false }], seen),
     local.writeText(target, 'three', { kind: 'replaceIfVersion', ...seen }),
   ])
   assert.deepEqual(

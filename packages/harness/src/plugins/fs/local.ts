@@ -20,6 +20,7 @@ import type {
   FsChangeHashes,
   FsDirEntry,
   FsEditIntent,
+  FsEditMatch,
   FsEditOutcome,
   FsEditRequest,
   FsInfo,
@@ -152,12 +153,13 @@ export class LocalFs implements FileSystem {
 
   async editText(
     target: FsTarget,
-    edit: FsEditRequest,
+    edits: readonly FsEditRequest[],
     expected?: FsEditIntent,
     signal?: AbortSignal,
     confirm?: ConfirmChange,
   ): Promise<FsEditOutcome> {
-    if (edit.oldString === '') throw new TypeError('the text to replace is empty')
+    if (edits.length === 0) throw new TypeError('there is no edit')
+    if (edits.some(edit => edit.oldString === '')) throw new TypeError('the text to replace is empty')
     return await this.#change(target, 'edit', signal, async () => {
       const stats = await lookAt(target.targetKey)
       if (stats === undefined) throw stale(target, 'is gone')
@@ -165,9 +167,7 @@ export class LocalFs implements FileSystem {
       if (expected !== undefined) assertVersion(stats, expected.version, target)
       const raw = await readWhole(target, { signal })
       const { text, hasMark } = decodeText(raw, target.displayPath, { sniff: raw.length })
-      const plan = planEdit(text, edit)
-      if (plan.kind !== 'replace') throw editRefusal(plan, target.displayPath)
-      const after = applySplices(text, plan.splices)
+      const { after, match, replacements } = makeEdits(text, edits, target)
       const bytes = encodeText({ text: after, hasMark })
       const hashes = { before: hashBytes(raw), after: hashBytes(bytes) }
       await this.#publish(target, bytes, {
@@ -184,8 +184,8 @@ export class LocalFs implements FileSystem {
         hashes,
         before: isSmall ? withLineFeeds(text) : null,
         after: withLineFeeds(after),
-        match: plan.match,
-        replacements: plan.splices.length,
+        match,
+        replacements,
       }
     })
   }
@@ -313,6 +313,22 @@ async function lookAtEntry(parent: FsTarget, entry: Dirent): Promise<FsDirEntry>
   } catch {
     return { name, type: entry.isDirectory() ? 'directory' : 'other', target: plain }
   }
+}
+
+/** From the most to the least exact. */
+const matches: readonly FsEditMatch[] = ['exact', 'trailing-space', 'punctuation', 'indentation']
+
+/** Throws for the first edit that cannot be made. */
+function makeEdits(text: string, edits: readonly FsEditRequest[], { displayPath }: FsTarget) {
+  let [after, worst, replacements] = [text, 0, 0]
+  for (const [index, edit] of edits.entries()) {
+    const plan = planEdit(after, edit)
+    if (plan.kind !== 'replace') throw editRefusal(plan, displayPath, { index, count: edits.length })
+    after = applySplices(after, plan.splices)
+    worst = Math.max(worst, matches.indexOf(plan.match))
+    replacements += plan.splices.length
+  }
+  return { after, match: matches[worst] ?? 'exact', replacements }
 }
 
 function assertFile(stats: BigIntStats | undefined, { displayPath }: FsTarget): void {

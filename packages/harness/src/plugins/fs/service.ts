@@ -74,7 +74,9 @@ export interface FsEditRequest {
 export type FsEditMatch = 'exact' | 'trailing-space' | 'punctuation' | 'indentation'
 
 export interface FsEditOutcome extends Omit<FsWriteOutcome, 'operation'> {
+  /** Of the edit that was found least exactly. */
   readonly match: FsEditMatch
+  /** Of all edits together. */
   readonly replacements: number
 }
 
@@ -132,10 +134,13 @@ export interface FileSystem {
     signal?: AbortSignal,
     confirm?: ConfirmChange,
   ): Promise<FsWriteOutcome>
-  /** All replacements or none. The version is checked before anything is looked for. */
+  /**
+   * All of `edits` or none, at least one, each on the text that those before it made. The version is checked before
+   * anything is looked for.
+   */
   editText(
     target: FsTarget,
-    edit: FsEditRequest,
+    edits: readonly FsEditRequest[],
     expected?: FsEditIntent,
     signal?: AbortSignal,
     confirm?: ConfirmChange,

@@ -248,7 +248,7 @@ test('a match that was not exact is told', async () => {
   await world.read('a')
   assert.equal(
     (await world.edit('a', 'say "hi"', 'say "ho"')).text,
-    `Edited ${world.path('a')}; matched in spite of typographic quotes, dashes or spaces (+1 -1)\n-1 say “hi”  \n+1 say "ho"  `,
+    `Edited ${world.path('a')}; matched in spite of other quotes, dashes, blanks or signs (+1 -1)\n-1 say “hi”  \n+1 say "ho"  `,
   )
 })
 
@@ -496,7 +496,7 @@ test('a result that another version wrote is drawn plainly', async () => {
 
 test('each tool tells the model about itself in little room', async () => {
   await using world = await setup()
-  for (const schema of world.ctx.tools.schemas()) assert.ok(JSON.stringify(schema).length <= 500, schema.name)
+  for (const schema of world.ctx.tools.schemas()) assert.ok(JSON.stringify(schema).length <= 800, schema.name)
   const { sections } = await world.ctx.systemPrompt.assemble()
   assert.deepEqual(
     sections.filter(({ name }) => name.startsWith('tool:')),
@@ -512,6 +512,28 @@ test('each tool tells the model about itself in little room', async () => {
       },
     ],
   )
+})
+
+test('several edits of one call land together or not at all', async () => {
+  await using world = await setup()
+  world.put('a', 'one\ntwo\n')
+  await world.read('a')
+  const first = { file_path: 'a', old_string: 'one', new_string: '1' }
+  const edits = [{ old_string: 'two', new_string: '2' }]
+  const bad = await world.call('edit', { ...first, edits: [...edits, { old_string: 'x', new_string: '' }] })
+  assert.equal(bad.code, 'FS_EDIT_NOT_FOUND')
+  assert.equal(world.text('a'), 'one\ntwo\n')
+  const done = await world.call('edit', { ...first, edits })
+  assert.equal(done.text, `Edited ${world.path('a')} in 2 places (+2 -2)\n-1 one\n-2 two\n+1 1\n+2 2`)
+  assert.equal(world.text('a'), '1\n2\n')
+  for (const [edit, problem] of [
+    [{ old_string: '', new_string: 'x' }, 'edits[0].old_string: is empty'],
+    [{ old_string: 'x', new_string: 'x' }, 'edits[0].new_string: is the same as old_string'],
+  ] as const)
+    assert.equal(
+      (await world.call('edit', { ...first, edits: [edit] })).text,
+      `Error: invalid arguments: ${problem}`,
+    )
 })
 
 test('everything goes with the plugins', async () => {

@@ -20,7 +20,7 @@ const maxFreshBytes = 1024 * 1024
 
 const matchTexts: Record<Exclude<FsEditMatch, 'exact'>, string> = {
   'trailing-space': 'blanks at line ends',
-  punctuation: 'typographic quotes, dashes or spaces',
+  punctuation: 'other quotes, dashes, blanks or signs',
   indentation: 'another indentation',
 }
 
@@ -33,6 +33,19 @@ export function editTool(ctx: Context): ToolDefinition {
       old_string: { type: 'string', required: true },
       new_string: { type: 'string', required: true },
       replace_all: { type: 'boolean', description: 'every occurrence' },
+      edits: {
+        type: 'array',
+        description: 'more, made in order after this one; all or none',
+        items: {
+          type: 'object',
+          additionalProperties: false,
+          properties: {
+            old_string: { type: 'string', required: true },
+            new_string: { type: 'string', required: true },
+            replace_all: { type: 'boolean' },
+          },
+        },
+      },
     },
     output: {
       schema: {
@@ -48,29 +61,53 @@ export function editTool(ctx: Context): ToolDefinition {
       presentationMeta: (_args, value) => changeMeta(value),
     },
     effects: ({ file_path: path }) => [{ kind: 'write', path }],
-    presentCall: ({ file_path, old_string, new_string }) => ({
+    presentCall: ({ file_path, old_string, new_string, edits }) => ({
       card: 'diff',
       title: file_path,
-      data: { path: file_path, oldText: old_string, newText: new_string },
+      data: {
+        path: file_path,
+        oldText: old_string,
+        newText: new_string,
+        ...(edits && { edits: edits.map(edit => ({ oldText: edit.old_string, newText: edit.new_string })) }),
+      },
     }),
     presentResult: (_args, result) => presentChange(result),
-    async execute({ file_path, old_string, new_string, replace_all = false }, exec) {
-      assertWellFormed('old_string', old_string)
-      assertWellFormed('new_string', new_string)
-      if (old_string === '') throw new ToolArgsError(['old_string: is empty'])
-      if (old_string === new_string) throw new ToolArgsError(['new_string: is the same as old_string'])
+    async execute({ file_path, edits = [], ...first }, exec) {
+      const requests = [
+        toRequest(first, ''),
+        ...edits.map((edit, index) => toRequest(edit, `edits[${index}].`)),
+      ]
       const target = await resolveArgument(ctx, file_path, exec)
-      const request = { oldString: old_string, newString: new_string, replaceAll: replace_all }
-      return await change(ctx, target, request, exec)
+      return await change(ctx, target, requests, exec)
     },
   })
 }
 
-async function change(ctx: Context, target: FsTarget, request: FsEditRequest, exec: ToolRunContext) {
+interface EditArguments {
+  readonly old_string: string
+  readonly new_string: string
+  readonly replace_all?: boolean
+}
+
+function toRequest(edit: EditArguments, place: string): FsEditRequest {
+  const { old_string: oldString, new_string: newString, replace_all: replaceAll = false } = edit
+  assertWellFormed(`${place}old_string`, oldString)
+  assertWellFormed(`${place}new_string`, newString)
+  if (oldString === '') throw new ToolArgsError([`${place}old_string: is empty`])
+  if (oldString === newString) throw new ToolArgsError([`${place}new_string: is the same as old_string`])
+  return { oldString, newString, replaceAll }
+}
+
+async function change(
+  ctx: Context,
+  target: FsTarget,
+  requests: readonly FsEditRequest[],
+  exec: ToolRunContext,
+) {
   try {
     const intent = await ctx.waterfall('fs/edit-intent', target, exec, async () => undefined)
     const announce = announcer(ctx, target, exec)
-    const done = await ctx.fs.editText(target, request, intent, exec.signal, announce)
+    const done = await ctx.fs.editText(target, requests, intent, exec.signal, announce)
     const { path, seen } = fileMeta(target, done.version)
     ctx.veto('fs/observed', target, { kind: 'present', version: done.version }, exec)
     const diff = boundedDiff(done.before, done.after)
@@ -79,7 +116,7 @@ async function change(ctx: Context, target: FsTarget, request: FsEditRequest, ex
     return { path, operation, ...seen, ...done.hashes, ...(diff && { diff }), match, replacements }
   } catch (error) {
     if (!hasCode(error, 'FS_STALE_VERSION')) throw withRemedy(error)
-    throw (await seenAgain(ctx, target, request, { exec, error })) ?? withRemedy(error)
+    throw (await seenAgain(ctx, target, requests, { exec, error })) ?? withRemedy(error)
   }
 }
 
@@ -90,13 +127,13 @@ async function change(ctx: Context, target: FsTarget, request: FsEditRequest, ex
 async function seenAgain(
   ctx: Context,
   target: FsTarget,
-  request: FsEditRequest,
+  requests: readonly FsEditRequest[],
   { exec, error }: { readonly exec: ToolRunContext; readonly error: unknown },
 ): Promise<FsError | undefined> {
   try {
     const info = await ctx.fs.stat(target, exec.signal)
     if (info?.type !== 'file' || (info.size ?? 0) > maxFreshBytes) return undefined
-    const fresh = freshLines(await ctx.fs.readText(target, exec.signal), request)
+    const fresh = freshLines(await ctx.fs.readText(target, exec.signal), requests)
     ctx.veto('fs/observed', target, { kind: 'present', version: info.version }, exec)
     const message = `${(error as Error).message}; it now reads\n${fresh}\nretry the edit against this text`
     return new FsError('FS_STALE_VERSION', message, { cause: error })
