@@ -290,6 +290,11 @@ export class Context {
     const entries = this.#tree.bus.resolve('emit', name, args, carrier)
     return entries.length === 0 ? undefined : () => this.#tree.bus.notify(entries, name, args)
   }
+
+  /** Whether a dispatch of `name` would reach anybody now. */
+  isHeard(name: EventName, carrier?: Carrier): boolean {
+    return this.#tree.bus.isHeard(name, carrier)
+  }
 }
 
 /** A leading carrier is told by its `admits`, so that a payload put first is an error and not a silent filter. */

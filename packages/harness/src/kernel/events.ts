@@ -149,6 +149,10 @@ export class EventBus {
     return this.#lists.get(name)?.admitted(carrier) ?? none
   }
 
+  isHeard(name: string, carrier: Carrier | undefined): boolean {
+    return (this.#lists.get(name)?.admitted(carrier) ?? none).length > 0
+  }
+
   /** Calls each of `entries`; failures are reported, rejections too. */
   notify(entries: readonly Entry[], name: string, args: readonly unknown[]): void {
     for (const entry of entries) {

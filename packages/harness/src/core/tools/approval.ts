@@ -50,6 +50,7 @@ async function ask(ctx: Context, execution: ToolExecution, reason: string | unde
     toolName: execution.name,
     callId: execution.callId,
     arguments: execution.arguments,
+    token: execution.token,
     ...(reason === undefined ? {} : { reason }),
     signal,
     agent,

@@ -134,6 +134,8 @@ export interface ApprovalRequest {
   readonly toolName: string
   readonly callId?: CallId
   readonly arguments?: JsonValue
+  /** Of the execution that waits for the answer. */
+  readonly token?: symbol
   readonly reason?: string
   readonly signal?: AbortSignal
 }

@@ -21,7 +21,9 @@ function setup(answer?: Approval['request']) {
   )
   ctx.on('tools/pre-execute', async () => ({ kind: 'ask', reason: 'removes files' }))
   if (answer !== undefined) {
-    ctx.provide('approval', { request: request => (asked.push(request), answer(request)) })
+    ctx.provide('approval', {
+      request: (request: ApprovalRequest) => (asked.push(request), answer(request)),
+    } as Approval)
   }
   const controller = new AbortController()
   const run = (agent: object | undefined): Promise<ToolExecutionResult> =>
@@ -45,8 +47,10 @@ test('a call that is allowed once runs', async () => {
   const { asked, controller, run, ran } = setup(answering('allowed-once'))
   assert.equal((await run(agent)).isError, false)
   assert.equal(ran(), 1)
+  assert.equal(typeof asked[0]?.token, 'symbol')
   assert.deepEqual(asked, [
     {
+      token: asked[0]?.token,
       toolName: 'rm',
       callId: 'c1',
       arguments: { path: '/' },

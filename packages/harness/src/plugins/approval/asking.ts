@@ -2,37 +2,43 @@ import { createHash, randomUUID } from 'node:crypto'
 import type { Agent } from '../../core/agent/index.ts'
 import { scopeTarget } from '../../core/scope/index.ts'
 import { turnCursor } from '../../core/session/index.ts'
-import type { Approval, ApprovalOutcome, ApprovalRequest } from '../../core/tools/index.ts'
+import type { ApprovalRequest } from '../../core/tools/index.ts'
 import { HarnessError } from '../../kernel/index.ts'
 import type { Context } from '../../kernel/index.ts'
+import { readAnswer } from './answer.ts'
+import type { Decision } from './answer.ts'
 import type { ApprovalConfig } from './config.ts'
-import { approvalOutcomes } from './events.ts'
-import type { ApprovalAnswer, ApprovalQuestion, Permissions } from './service.ts'
+import type { JudgedCalls } from './enforce.ts'
+import type { ApprovalPolicy } from './events.ts'
+import type { RulesFile } from './rules-file.ts'
+import type { ApprovalQuestion } from './service.ts'
+import type { Verdict } from './verdict.ts'
 
-interface Decision {
-  readonly outcome: ApprovalOutcome
-  readonly reason?: string
+export const neverReason = 'approvals are off in this session; do without it or tell the user'
+export const yesReason = '--yes allows nothing beyond the sandbox; do without it or tell the user'
+const nobodyReason = 'do without it or tell the user what to allow'
+
+export interface AskingParts {
+  readonly config: ApprovalConfig
+  readonly calls: JudgedCalls
+  readonly file: RulesFile | undefined
+  policyOf(agent: Agent): ApprovalPolicy
 }
 
-const neverReason = 'approvals are off in this session'
-const otherArgumentsReason = 'the answer was for other arguments'
-
 /** Puts calls to whoever answers `approval/request`, and logs question and decision. Anything unclear is a refusal. */
-export class Asking implements Approval {
+export class Asking {
   readonly #ctx: Context
-  readonly #config: ApprovalConfig
-  readonly #permissions: Permissions
+  readonly #parts: AskingParts
   readonly #end = new AbortController()
 
-  constructor(ctx: Context, config: ApprovalConfig, permissions: Permissions) {
+  constructor(ctx: Context, parts: AskingParts) {
     this.#ctx = ctx
-    this.#config = config
-    this.#permissions = permissions
+    this.#parts = parts
   }
 
   /** Rejects outside of a turn, and where the log takes no event. */
-  async request(request: ApprovalRequest): Promise<Decision> {
-    const { agent, toolName, callId, arguments: args = null, reason, signal } = request
+  async request(request: ApprovalRequest): Promise<Pick<Decision, 'outcome' | 'reason'>> {
+    const { agent, toolName, token } = request
     if (agent === undefined) return { outcome: 'unavailable' }
     const { session } = agent
     if (session.fold(turnCursor).openTurn === undefined)
@@ -40,20 +46,23 @@ export class Asking implements Approval {
         'APPROVAL_OUTSIDE_TURN',
         `an approval of "${toolName}" is asked outside of a turn`,
       )
-    const id = randomUUID()
-    const digest = createHash('sha256').update(JSON.stringify(args)).digest('hex')
-    const told = { id, toolName, ...(callId && { callId }), digest, ...(reason && { reason }) }
-    session.append('approval/asked', told)
-    const given = signal === undefined ? [] : [signal]
-    const question = {
-      ...told,
-      agent,
-      arguments: args,
-      signal: AbortSignal.any([this.#end.signal, ...given]),
+    const call = token === undefined ? undefined : this.#parts.calls.get(token)
+    const question = this.#questionOf(request, agent, call?.verdict)
+    const { id, callId, digest, reason } = question
+    session.append('approval/asked', {
+      id,
+      toolName,
+      ...(callId && { callId }),
+      digest,
+      ...(reason && { reason }),
+    })
+    const given = await this.#decide(agent, question, call?.verdict)
+    const decision = await this.#keep(given, agent)
+    session.append('approval/decided', { id, ...decision })
+    if (decision.outcome === 'allowed-once' && call !== undefined && token !== undefined) {
+      call.isAnswered = true
+      if (call.verdict.grant !== undefined) this.#ctx.sandboxPolicy.grant(token, call.verdict.grant)
     }
-    const decision = await this.#decide(agent, question)
-    const { outcome, reason: why } = decision
-    session.append('approval/decided', { id, outcome, ...(why && { reason: why }) })
     return decision
   }
 
@@ -62,11 +71,32 @@ export class Asking implements Approval {
     this.#end.abort()
   }
 
-  async #decide(agent: Agent, question: ApprovalQuestion): Promise<Decision> {
+  #questionOf(request: ApprovalRequest, agent: Agent, verdict: Verdict | undefined): ApprovalQuestion {
+    const { toolName, callId, arguments: args = null, reason, signal } = request
+    const digest = createHash('sha256').update(JSON.stringify(args)).digest('hex')
+    const given = signal === undefined ? [] : [signal]
+    const view = this.#ctx.tools.get(toolName, agent)?.presentCall?.(args)
+    return {
+      id: randomUUID(),
+      agent,
+      toolName,
+      ...(callId && { callId }),
+      arguments: args,
+      digest,
+      ...(reason && { reason }),
+      ...(view && { view }),
+      // Where the verdict was to allow, somebody else asks, and no rule of ours would keep him from it.
+      proposals: verdict?.decision === 'ask' ? (verdict.proposals ?? []) : [],
+      signal: AbortSignal.any([this.#end.signal, ...given]),
+    }
+  }
+
+  async #decide(agent: Agent, question: ApprovalQuestion, verdict: Verdict | undefined): Promise<Decision> {
+    const { config, policyOf } = this.#parts
     if (question.signal.aborted) return { outcome: 'cancelled' }
-    if (this.#permissions.policyOf(agent.session) === 'never')
-      return { outcome: 'rejected', reason: neverReason }
-    if (this.#config.yes) return { outcome: 'allowed-once' }
+    if (policyOf(agent) === 'never') return { outcome: 'rejected', reason: neverReason }
+    if (config.yes && verdict?.isEscape === true) return { outcome: 'rejected', reason: yesReason }
+    if (config.yes) return { outcome: 'allowed-once' }
     return await untilAborted(question.signal, () => this.#answer(agent, question))
   }
 
@@ -74,20 +104,33 @@ export class Asking implements Approval {
     try {
       const nobody = async (): Promise<undefined> => undefined
       const answer = await this.#ctx.waterfall(scopeTarget(agent), 'approval/request', question, nobody)
-      return readAnswer(answer, question)
+      return answer === undefined
+        ? { outcome: 'unavailable', reason: nobodyReason }
+        : readAnswer(answer, question)
     } catch (error) {
       this.#ctx.fiber.report(error, 'approval/request')
       return { outcome: 'unavailable' }
     }
   }
+
+  /** A rule that cannot be kept counts for the session: less than was allowed, and the person is told. */
+  async #keep(decision: Decision, { session }: Agent): Promise<Decision> {
+    if (decision.scope !== 'rule' || decision.rules === undefined) return decision
+    try {
+      const { workspaceRoot: folder } = await this.#ctx.sandboxPolicy.resolve({ session })
+      const filed = await rulesFileOf(this.#parts).add(decision.rules.map(rule => ({ ...rule, folder })))
+      return { ...decision, rules: filed.map(({ rule }) => rule) }
+    } catch (error) {
+      this.#ctx.fiber.report(error, 'permission rules')
+      return { ...decision, scope: 'session' }
+    }
+  }
 }
 
-function readAnswer(answer: ApprovalAnswer | undefined, question: ApprovalQuestion): Decision {
-  const { outcome, reason, digest } = (answer ?? {}) as Partial<ApprovalAnswer>
-  if (outcome === undefined || !approvalOutcomes.includes(outcome)) return { outcome: 'unavailable' }
-  if (digest !== undefined && digest !== question.digest)
-    return { outcome: 'unavailable', reason: otherArgumentsReason }
-  return typeof reason === 'string' && reason !== '' ? { outcome, reason } : { outcome }
+/** Throws NO_RULES_FILE where none is configured. */
+export function rulesFileOf({ file }: Pick<AskingParts, 'file'>): RulesFile {
+  if (file !== undefined) return file
+  throw new HarnessError('NO_RULES_FILE', 'no file is configured that keeps permission rules')
 }
 
 function untilAborted(signal: AbortSignal, ask: () => Promise<Decision>): Promise<Decision> {

@@ -1,4 +1,4 @@
-import { _default, boolean, literal, prefault, strictObject } from 'zod/mini'
+import { _default, boolean, literal, optional, prefault, strictObject, string } from 'zod/mini'
 import type { input } from 'zod/mini'
 import { approvalPolicies } from './events.ts'
 import type { ApprovalPolicy } from './events.ts'
@@ -6,8 +6,10 @@ import type { ApprovalPolicy } from './events.ts'
 export interface ApprovalConfig {
   /** Of sessions whose log says nothing else. */
   readonly policy: ApprovalPolicy
-  /** Allows what would be asked. Never changes where files may be written. */
+  /** Allows what would be asked, and nothing beyond the sandbox. */
   readonly yes: boolean
+  /** The file that keeps a person's rules; without one there are none. Absolute. */
+  readonly rules?: string | undefined
 }
 
 export const approvalSchema = () =>
@@ -15,6 +17,7 @@ export const approvalSchema = () =>
     strictObject({
       policy: _default(literal(approvalPolicies), 'ask'),
       yes: _default(boolean(), false),
+      rules: optional(string()),
     }),
     {},
   )

@@ -8,6 +8,7 @@ export function declareEvents(ctx: Context): void {
   for (const type of eventTypes) {
     ctx.sessions.registerEventType({
       type,
+      ...(type === 'approval/forgotten' && { ignorable: true }),
       validate(data) {
         schemas ??= approvalEventSchemas()
         const { error } = schemas[type].safeParse(data)
@@ -18,4 +19,9 @@ export function declareEvents(ctx: Context): void {
   }
 }
 
-const eventTypes: readonly ApprovalEventType[] = ['approval/asked', 'approval/decided', 'approval/policy']
+const eventTypes: readonly ApprovalEventType[] = [
+  'approval/asked',
+  'approval/decided',
+  'approval/policy',
+  'approval/forgotten',
+]

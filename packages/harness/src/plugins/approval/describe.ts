@@ -1,21 +1,45 @@
-import type { Session } from '../../core/session/index.ts'
-import type { ApprovalConfig } from './config.ts'
-import type { Permissions } from './service.ts'
+import type { Agent } from '../../core/agent/index.ts'
+import type { Approval } from '../../core/tools/index.ts'
+import type { SandboxMode, SandboxReadiness } from '../sandbox/index.ts'
 
-/** What a model is told of the mode it works in. Names no path: paths are foreign text, and this is a template. */
-export function describePermissions(
-  permissions: Permissions,
-  session: Session | undefined,
-  { yes }: Pick<ApprovalConfig, 'yes'>,
-): string {
-  const mode = permissions.modeOf(session)
-  const start = `Permission mode: ${mode}.`
-  if (mode === 'read-only') return `${start} write, edit and bash are refused.`
-  if (mode === 'full-access') return `${start} Nothing is asked or refused.`
-  return `${start} write and edit work below the working folder only; ${commands(permissions, session, yes)}`
+interface Situation {
+  readonly mode: SandboxMode
+  /** Undefined as long as nobody looked. */
+  readonly sandbox: SandboxReadiness | undefined
+  readonly yes: boolean
+  /** Whether somebody can be asked who may say yes. */
+  readonly canAsk: boolean
 }
 
-function commands(permissions: Permissions, session: Session | undefined, yes: boolean): string {
-  if (permissions.policyOf(session) === 'never') return 'bash is refused.'
-  return yes ? 'bash is allowed.' : 'the user is asked before each bash command.'
+const filesTexts: Readonly<Record<Exclude<SandboxMode, 'full-access'>, string>> = {
+  'read-only': 'No file is written',
+  'workspace-write': 'Files are written below the working folder',
+}
+const confinedTexts: typeof filesTexts = {
+  'read-only': 'commands run in a sandbox that writes nothing and has no network',
+  'workspace-write': 'commands run in a sandbox that writes nothing elsewhere and has no network',
+}
+const askText =
+  'Try first; what is refused may be asked for once, with sandbox_permissions and justification, and the user decides.'
+const nobodyText = 'Nobody can allow more here: do without, and say what you would need.'
+
+/** What a model is told of the mode it works in. Names no path: paths are foreign text, and this is a template. */
+export function describePermissions({ mode, sandbox, yes, canAsk }: Situation): string {
+  const start = `Permission mode: ${mode}.`
+  if (mode === 'full-access') return `${start} Nothing is confined.`
+  const isBare = sandbox?.isReady === false
+  const commands = isBare ? unconfinedText(mode, { yes, canAsk }) : confinedTexts[mode]
+  return `${start} ${filesTexts[mode]}; ${commands}. ${canAsk && !yes ? askText : nobodyText}`
+}
+
+function unconfinedText(mode: SandboxMode, { yes, canAsk }: Pick<Situation, 'yes' | 'canAsk'>): string {
+  const start = 'no sandbox works here, so commands that surely only read run'
+  if (mode === 'read-only') return `${start} and others are refused`
+  if (yes) return 'no sandbox works here, and commands run with all rights of the user'
+  return canAsk ? `${start} and the user is asked for others` : `${start} and others are refused`
+}
+
+/** Whether somebody can be asked for what `agent` may not do. */
+export function isAskable(approval: Approval, agent: Agent | undefined): boolean {
+  return approval.policyOf(agent?.session) === 'ask' && approval.canAnswer(agent)
 }

@@ -1,42 +1,60 @@
+import type {} from '../../core/commands/index.ts'
 import type { Context, PluginObject } from '../../kernel/index.ts'
-import { Asking } from './asking.ts'
+import type {} from '../fs/index.ts'
+import { permissionsCommand } from './command.ts'
 import { approvalSchema } from './config.ts'
 import type { ApprovalConfig, ApprovalInput } from './config.ts'
 import { declareEvents } from './declare.ts'
-import { describePermissions } from './describe.ts'
-import { enforce } from './enforce.ts'
+import { describePermissions, isAskable } from './describe.ts'
+import { bindToPaths, enforce } from './enforce.ts'
+import type { JudgedCalls } from './enforce.ts'
 import { Judge } from './judge.ts'
-import { LoggedPermissions } from './permissions.ts'
+import { LoggedApproval } from './logged-approval.ts'
+import { RulesFile } from './rules-file.ts'
 
 export * from './events.ts'
 export * from './service.ts'
 export type { ApprovalConfig } from './config.ts'
+export type { FiledRule, RulesFileState } from './rules-file.ts'
+export { readRule, ruleText, subjectText } from './rule.ts'
 
 /**
- * What tools may do without asking, what is asked, and what is refused: `ctx.permissions` says it for each session,
- * `ctx.approval` asks.
+ * What tools may do without asking, what is asked, and what is refused, as `ctx.approval`.
  *
- * A mode is enforced before the call and by a guard that no listener can overrule; the sandbox holds to it what runs.
+ * Each call is judged by its effects: a person's rules first, then the mode of its session, and whether a sandbox holds
+ * what runs. What is asked goes to `approval/request`; an answer may count for the call, the session or, as a rule, for
+ * the folder. A guard that no listener can overrule says it again, and the sandbox holds to it what runs.
  */
 export const approval: PluginObject<ApprovalInput, ApprovalConfig> = {
   name: 'approval',
-  inject: { required: ['sessions', 'tools', 'sandboxPolicy'], optional: ['fs', 'systemPrompt'] },
+  inject: {
+    required: ['sessions', 'tools', 'sandboxPolicy'],
+    optional: ['fs', 'sandbox', 'systemPrompt', 'commands'],
+  },
   get Config() {
     return approvalSchema()
   },
   apply(ctx: Context, config: ApprovalConfig) {
-    const permissions = new LoggedPermissions(config, ctx.sandboxPolicy)
-    const asking = new Asking(ctx, config, permissions)
-    const judge = new Judge(ctx, permissions)
+    const calls: JudgedCalls = new WeakMap()
+    const file = config.rules === undefined ? undefined : new RulesFile(config.rules)
+    const judge = new Judge(ctx, file)
+    const service = new LoggedApproval(ctx, { config, judge, calls, file })
     declareEvents(ctx)
-    ctx.provide('permissions', permissions)
-    ctx.provide('approval', asking)
-    ctx.effect(() => () => asking.close(), 'open questions')
-    enforce(ctx, judge)
+    ctx.provide('approval', service)
+    ctx.effect(() => () => service.close(), 'open questions')
+    enforce(ctx, judge, calls)
+    bindToPaths(ctx, calls)
+    ctx.get('commands')?.register(permissionsCommand(ctx))
     ctx.get('systemPrompt')?.context({
       name: 'permissions',
       order: 110,
-      text: ({ agent }) => describePermissions(permissions, agent?.session, config),
+      text: ({ agent }) =>
+        describePermissions({
+          mode: ctx.sandboxPolicy.modeOf(agent?.session),
+          sandbox: judge.knownReadiness,
+          yes: config.yes,
+          canAsk: isAskable(service, agent),
+        }),
     })
   },
 }

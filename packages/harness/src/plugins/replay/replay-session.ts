@@ -84,7 +84,7 @@ class Replay {
     const stop = (): void => agent.cancel({ kind: 'user' })
     signal?.addEventListener('abort', stop, { once: true })
     try {
-      if (permission !== undefined) ctx.get('permissions')?.setMode(agent.session, permission)
+      if (permission !== undefined) ctx.get('sandboxPolicy')?.setMode(agent.session, permission)
       await this.#giveAll(agent)
       return this.#report(agent.session)
     } finally {

@@ -314,8 +314,15 @@ test('what a person allowed or refused is an input, and nobody is asked again', 
   const { ctx, adapter, agent, turn } = await setup(t)
   await ctx.plugin(sandbox)
   await ctx.plugin(approval, {})
+  const wants = { access: 'full-access', justification: 'to see' } as const
   const bash = (execute: () => string) =>
-    defineTool({ name: 'bash', description: 'Runs.', parameters: {}, execute })
+    defineTool({
+      name: 'bash',
+      description: 'Runs.',
+      parameters: {},
+      effects: () => [{ kind: 'command', command: 'make', wants }],
+      execute,
+    })
   ctx.tools.register(bash(() => 'ran'))
   const replies = ['allowed-once', 'rejected'] as const
   let asked = 0
@@ -330,7 +337,7 @@ test('what a person allowed or refused is an input, and nobody is asked again', 
   const recording = recordSession(agent.session)
   assert.deepEqual(
     [asked, recording.requests.map(({ permission }) => permission?.mode)],
-    [2, [undefined, undefined, undefined, 'read-only', 'read-only']],
+    [3, [undefined, undefined, undefined, 'read-only', 'read-only']],
   )
   const other = await setup(t)
   await other.ctx.plugin(sandbox)

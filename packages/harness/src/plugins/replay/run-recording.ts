@@ -188,9 +188,9 @@ class Run {
   /** What tools may do is a person's word, like the prompts. */
   #permit({ session }: Agent): void {
     const { mode, policy } = this.#next?.permission ?? {}
-    const permissions = this.#options.ctx.get('permissions')
-    if (mode !== undefined) permissions?.setMode(session, mode)
-    if (policy !== undefined) permissions?.setPolicy(session, policy)
+    const { ctx } = this.#options
+    if (mode !== undefined) ctx.get('sandboxPolicy')?.setMode(session, mode)
+    if (policy !== undefined) ctx.get('approval')?.setPolicy(session, policy)
   }
 
   /** A plugin that is not here may have kept the turn going by what it said. */

@@ -1,0 +1,119 @@
+import { widerAccesses } from '../../core/tools/index.ts'
+import type { WiderAccess } from '../../core/tools/index.ts'
+import { commandsOf, coversCommand, isReadOnlyCommand, prefixOf, programOf } from '../shell-command/index.ts'
+import type { ShellCommand, ShellProgram } from '../shell-command/index.ts'
+import type { CommandRule } from './events.ts'
+
+/** `maybe` where only the shell can know. */
+type Match = 'yes' | 'maybe' | 'no'
+
+export interface Restriction<Rule> {
+  readonly rule: Rule
+  readonly match: 'yes' | 'maybe'
+  /** Absent where the program cannot be read as a whole. */
+  readonly part?: ShellCommand
+}
+
+/**
+ * The rule among those that ask or deny which speaks of `program`: one that surely does, else one that may. Of what
+ * cannot be read any of them may speak.
+ */
+export function restrictionOf<Rule extends CommandRule>(
+  rules: readonly Rule[],
+  program: ShellProgram | undefined,
+): Restriction<Rule> | undefined {
+  let perhaps: Restriction<Rule> | undefined
+  for (const part of program === undefined ? [] : commandsOf(program)) {
+    for (const rule of rules) {
+      const match = restricts(rule, part)
+      if (match === 'yes') return { rule, match, part }
+      if (match === 'maybe') perhaps ??= { rule, match, part }
+    }
+  }
+  const [any] = rules
+  if (perhaps !== undefined || any === undefined || program?.isComplete === true) return perhaps
+  return { rule: any, match: 'maybe' }
+}
+
+/** Finds more than a rule that allows does: whatever the program's folder is, and with options between the words. */
+function restricts({ prefix: [program = '', ...rest] }: CommandRule, command: ShellCommand): Match {
+  const { words } = command
+  if (words.length === 0) return 'no'
+  const name = programOf(command)
+  if (name === undefined) return 'maybe'
+  return name.toLowerCase() === baseName(program) ? inOrder(rest, words.slice(1)) : 'no'
+}
+
+function inOrder(prefix: readonly string[], words: readonly (string | undefined)[]): Match {
+  const [wanted, ...laterWanted] = prefix
+  if (wanted === undefined) return 'yes'
+  if (words.length === 0) return 'no'
+  const [word, ...later] = words
+  if (word === undefined) return 'maybe'
+  if (word === wanted) return inOrder(laterWanted, later)
+  if (!/^[-+]/.test(word)) return 'no'
+  // What follows an option may be its value.
+  const matches = [inOrder(prefix, later), inOrder(prefix, later.slice(1))]
+  return (['yes', 'maybe'] as const).find(match => matches.includes(match)) ?? 'no'
+}
+
+export interface Need {
+  /** More than the mode gives. */
+  readonly access: WiderAccess | undefined
+  /** Whether what only reads needs no rule: so it is, unless the call asks for more than its mode gives. */
+  readonly isReadingFree: boolean
+  /** The session's folder, where the command runs in it. */
+  readonly cwd: string | undefined
+}
+
+/** The rules that together allow all of `program`, or the parts that need one and have none. */
+export function allowanceOf<Rule extends CommandRule>(
+  rules: readonly Rule[],
+  program: ShellProgram,
+  need: Need,
+): { readonly rules: readonly Rule[] } | { readonly uncovered: readonly ShellCommand[] } {
+  const wide = rules.filter(rule => isWideEnough(rule, need.access))
+  const parts = commandsOf(program)
+  const place = parts.some(({ words }) => words[0] === 'cd') ? {} : { cwd: need.cwd }
+  const uncovered: ShellCommand[] = []
+  const used = new Set<Rule>()
+  for (const part of parts) {
+    const rule = wide.find(each => allows(each, part))
+    const isFree = isIdle(part) || (need.isReadingFree && isReadOnlyCommand(part, place))
+    if (rule !== undefined) used.add(rule)
+    else if (!isFree) uncovered.push(part)
+  }
+  const isAllowed = uncovered.length === 0 && program.isComplete && used.size > 0
+  return isAllowed ? { rules: [...used] } : { uncovered }
+}
+
+function isWideEnough({ access }: CommandRule, needed: WiderAccess | undefined): boolean {
+  if (needed === undefined) return true
+  return access !== undefined && widerAccesses.indexOf(access) >= widerAccesses.indexOf(needed)
+}
+
+function allows({ prefix, exact }: CommandRule, part: ShellCommand): boolean {
+  return coversCommand(prefix, part) && (exact !== true || part.words.length === prefix.length)
+}
+
+/** Do nothing but print, wait or choose a folder. */
+const idle = new Set([':', 'true', 'false', 'cd', 'pwd', 'echo', 'sleep'])
+
+function isIdle(part: ShellCommand): boolean {
+  const [first] = part.words
+  return first !== undefined && idle.has(first) && coversCommand([first], part)
+}
+
+/** The rule that would allow `part`, and as little besides as one can; undefined where none can. */
+export function ruleFor(part: ShellCommand, access: WiderAccess | undefined): CommandRule | undefined {
+  const prefix = prefixOf(part)
+  const words = part.words.filter(word => word !== undefined)
+  const said: Pick<CommandRule, 'prefix' | 'exact'> =
+    prefix === undefined ? { prefix: words, exact: true } : { prefix }
+  const rule: CommandRule = { effect: 'allow', kind: 'command', ...said, ...(access && { access }) }
+  return allows(rule, part) ? rule : undefined
+}
+
+function baseName(word: string): string {
+  return word.slice(word.lastIndexOf('/') + 1).toLowerCase()
+}

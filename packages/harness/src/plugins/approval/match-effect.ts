@@ -1,0 +1,35 @@
+import { dirname, isAbsolute, resolve } from 'node:path'
+import { commandsOf } from '../shell-command/index.ts'
+import type { ShellProgram } from '../shell-command/index.ts'
+import type { FetchRule, WriteRule } from './events.ts'
+import { isWithin } from './rules-in-force.ts'
+
+/** Whether a rule speaks of `path`; one that asks or denies speaks of all below its path in any case. */
+export function coversPath({ effect, path: own }: WriteRule, path: string): boolean {
+  if (path === own) return true
+  const isFolder = own.endsWith('/') || effect !== 'allow'
+  return isFolder && isWithin(own === '/' ? own : own.replace(/\/+$/, ''), path)
+}
+
+export function coversHost({ host: own }: FetchRule, host: string): boolean {
+  return own.startsWith('*.') ? host.endsWith(own.slice(1)) : host === own
+}
+
+/** The files that redirections of `program` are known to write, absolute, links not resolved. */
+export function filesWrittenBy(
+  program: ShellProgram | undefined,
+  folder: string | undefined,
+): readonly string[] {
+  const redirections = program === undefined ? [] : commandsOf(program).flatMap(each => each.redirections)
+  return redirections.flatMap(({ kind, target }) => {
+    const isWritten = kind === 'write' || kind === 'append' || kind === 'both'
+    if (!isWritten || target === undefined || (folder === undefined && !isAbsolute(target))) return []
+    return [resolve(folder ?? '/', target)]
+  })
+}
+
+/** The folder of `path` as a rule names it; undefined where that is as good as everything: `root` lies in it. */
+export function folderToAllow(path: string, root: string): string | undefined {
+  const folder = dirname(path)
+  return isWithin(folder, root) || dirname(folder) === '/' ? undefined : `${folder}/`
+}

@@ -1,0 +1,38 @@
+import { relative, isAbsolute } from 'node:path'
+import type { PermissionRule } from './events.ts'
+
+/** A rule and where it stands. */
+export interface StoredRule {
+  readonly rule: PermissionRule
+  /** Of a rule of the file; absent for one that counts for a session. */
+  readonly id?: string
+}
+
+/** Whether `path` is `folder` or lies below it; both absolute. */
+export function isWithin(folder: string, path: string): boolean {
+  const way = relative(folder, path)
+  return way === '' || (way !== '..' && !way.startsWith('../') && !isAbsolute(way))
+}
+
+/** Those that count for sessions that work in `folder`. Without one only what counts everywhere does. */
+export function inForce(rules: readonly StoredRule[], folder: string | undefined): readonly StoredRule[] {
+  return rules.filter(({ rule: { folder: own } }) => {
+    if (own === undefined) return true
+    return folder !== undefined && isWithin(own, folder)
+  })
+}
+
+export type RulesOfKind<Kind extends PermissionRule['kind']> = StoredRule & {
+  readonly rule: Extract<PermissionRule, { kind: Kind }>
+}
+
+/** Those of one kind and one effect. */
+export function rulesOf<Kind extends PermissionRule['kind']>(
+  rules: readonly StoredRule[],
+  kind: Kind,
+  effect: PermissionRule['effect'],
+): readonly RulesOfKind<Kind>[] {
+  return rules.filter(
+    (stored): stored is RulesOfKind<Kind> => stored.rule.kind === kind && stored.rule.effect === effect,
+  )
+}
