@@ -15,6 +15,7 @@ import { fs } from '../plugins/fs/index.ts'
 import { llmDemo } from '../plugins/llm-demo/index.ts'
 import { llmOpenAIChat } from '../plugins/llm-openai-chat/index.ts'
 import { recovery } from '../plugins/recovery/index.ts'
+import { repeatToolGuard } from '../plugins/repeat-tool-guard/index.ts'
 import { retry } from '../plugins/retry/index.ts'
 import { rewind } from '../plugins/rewind/index.ts'
 import { sandbox } from '../plugins/sandbox/index.ts'
@@ -22,6 +23,7 @@ import type { SandboxMode } from '../plugins/sandbox/index.ts'
 import { search } from '../plugins/search/index.ts'
 import { sessionProjections } from '../plugins/session-projections/index.ts'
 import { sessionQuery } from '../plugins/session-query/index.ts'
+import { spillPolicy } from '../plugins/spill-policy/index.ts'
 import { storeJsonl } from '../plugins/store-jsonl/index.ts'
 import { subprocess } from '../plugins/subprocess/index.ts'
 import { tasks } from '../plugins/tasks/index.ts'
@@ -76,12 +78,13 @@ export async function headless(options: HeadlessOptions): Promise<Context> {
   await ctx.plugin(AgentRegistry)
   await ctx.plugin(AgentLoop, {})
   // No rows: what a model may do is said where the program is started, and no file can switch them off.
-  await ctx.plugin(sandbox, { mode: permission })
+  await ctx.plugin(sandbox, { mode: permission, home, env })
   await ctx.plugin(approval, { yes, rules: join(home, 'permissions.json') })
   const [store, ...stores] = storesIn(home)
   const others = [
     ...stores,
     { plugin: retention },
+    { plugin: sandboxExtension },
     { plugin: telemetry, settled: hasText(env['DSH_TELEMETRY_DISABLED']) ? { disabled: true } : {} },
   ]
   const base: readonly BuiltIn[] = [
@@ -98,6 +101,8 @@ export async function headless(options: HeadlessOptions): Promise<Context> {
     { plugin: bash, settled: { home } },
     { plugin: search },
     { plugin: timeoutPolicy },
+    { plugin: repeatToolGuard },
+    { plugin: spillPolicy },
     { plugin: todo },
     { plugin: toolSearch },
     { plugin: llmDemo },
@@ -235,6 +240,11 @@ const storeSqlite = whenChosen(
 const retention = whenChosen(
   'retention',
   async () => (await import('../plugins/retention/index.ts')).retention,
+)
+/** Widens and narrows what the sandbox lets through; the sandbox itself is no row. */
+const sandboxExtension = whenChosen(
+  'sandbox',
+  async () => (await import('../plugins/sandbox/index.ts')).sandboxBounds,
 )
 const telemetry = whenChosen(
   'telemetry',

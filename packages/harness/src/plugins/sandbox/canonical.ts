@@ -1,12 +1,12 @@
-import { realpath } from 'node:fs/promises'
+import { realpathSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 
 /** The real path; where nothing is, that of the deepest folder that is there, and the rest. */
-export async function canonical(path: string): Promise<string> {
+export function canonical(path: string): string {
   try {
-    return await realpath(path)
+    return realpathSync(path)
   } catch {
     const parent = dirname(path)
-    return parent === path ? path : join(await canonical(parent), basename(path))
+    return parent === path ? path : join(canonical(parent), basename(path))
   }
 }

@@ -2,7 +2,7 @@ import { relative, resolve, sep } from 'node:path'
 import type { Context } from '../../kernel/index.ts'
 import { FsError } from '../fs/index.ts'
 import type { FsActor, FsTarget } from '../fs/index.ts'
-import { writeRefusal } from './refusal.ts'
+import { readRefusal, writeRefusal } from './refusal.ts'
 
 /** Holds file tools to the policy of their call at the file they found, whatever they are called. */
 export function fence(ctx: Context): void {
@@ -10,6 +10,16 @@ export function fence(ctx: Context): void {
     const reason = await changeRefusal(ctx, target, actor)
     if (reason !== undefined) throw new FsError('FS_SANDBOX_DENIED', reason)
   }
+  ctx.on(
+    'fs/read-intent',
+    async (target, { agent, token }, next) => {
+      const policy = await ctx.sandboxPolicy.resolve({ session: agent?.session, ...(token && { token }) })
+      const reason = readRefusal(policy, ctx.fs.processPath(target), target.displayPath)
+      if (reason !== undefined) throw new FsError('FS_SANDBOX_DENIED', reason)
+      return await next()
+    },
+    { prepend: true },
+  )
   ctx.on(
     'fs/write-intent',
     async (target, actor, next) => {

@@ -1,16 +1,24 @@
 import type { Context, PluginObject } from '../../kernel/index.ts'
-import { sandboxSchema } from './config.ts'
-import type { SandboxConfig, SandboxInput } from './config.ts'
+import { boundsSchema, sandboxSchema } from './config.ts'
+import type { BoundsConfig, BoundsInput, SandboxConfig, SandboxInput } from './config.ts'
+import { thisMachine } from './env.ts'
 import { sandboxModeSchema } from './events.ts'
 import { fence } from './fence.ts'
+import { LocalSandbox } from './local.ts'
 import { LoggedPolicy } from './policy.ts'
 
+export * from './errors.ts'
 export * from './events.ts'
 export * from './service.ts'
 export type { SandboxConfig } from './config.ts'
 export { changeRefusal } from './fence.ts'
+export { judgeConfined } from './judge.ts'
+export type { ConfinedEnd, ConfinedJudgement } from './judge.ts'
 
-/** How far tools reach: `ctx.sandboxPolicy` says it for each call, and file tools are held to it. */
+/**
+ * How far tools reach: `ctx.sandboxPolicy` says it for each call, `ctx.sandbox` holds processes to it, and file tools
+ * are held to it at the file they found.
+ */
 export const sandbox: PluginObject<SandboxInput, SandboxConfig> = {
   name: 'sandbox',
   inject: { required: ['sessions'], optional: ['fs'] },
@@ -18,9 +26,27 @@ export const sandbox: PluginObject<SandboxInput, SandboxConfig> = {
     return sandboxSchema()
   },
   apply(ctx: Context, config: SandboxConfig) {
+    const machine = thisMachine()
+    const policy = new LoggedPolicy(config, machine)
+    const local = new LocalSandbox(machine)
     declareMode(ctx)
-    ctx.provide('sandboxPolicy', new LoggedPolicy(config))
+    ctx.provide('sandboxPolicy', policy)
+    ctx.provide('sandbox', local)
+    ctx.on('session/disposed', session => local.forget(policy.tempOf(session)))
+    ctx.effect(() => () => local.close(), 'temporary folders and placeholders')
     fence(ctx)
+  },
+}
+
+/** What people allow and deny beyond the defaults, where a composition says so. */
+export const sandboxBounds: PluginObject<BoundsInput, BoundsConfig> = {
+  name: 'sandbox-bounds',
+  inject: ['sandboxPolicy'],
+  get Config() {
+    return boundsSchema()
+  },
+  apply(ctx: Context, config: BoundsConfig) {
+    ctx.effect(() => ctx.sandboxPolicy.extend(config), 'bounds')
   },
 }
 

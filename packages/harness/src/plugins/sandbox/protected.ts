@@ -1,13 +1,14 @@
-/** Folders whose files run or configure something as soon as somebody uses them. */
-const folders = new Set(['.dsh', '.vscode', '.idea'])
-const files = new Set(['.envrc'])
+/** What runs or configures something as soon as somebody uses the folder it lies in. */
+export const protectedNames = ['.dsh', '.vscode', '.idea', '.envrc', '.claude', '.codex'] as const
+
+const names: ReadonlySet<string> = new Set(protectedNames)
 /** Below a `.git`, also of a submodule or work tree: what git runs, and what tells it to run something. */
-const gitParts = new Set(['hooks', 'config', 'config.worktree'])
+const gitParts = new Set(['hooks', 'config', 'config.worktree', 'commondir'])
 
 /** Whether a path below the workspace is one that file tools leave alone, in whatever case it is written. */
 export function isProtected(relativePath: string): boolean {
   const parts = relativePath.toLowerCase().split(/[\\/]/)
-  if (parts.some(part => folders.has(part)) || files.has(parts.at(-1) ?? '')) return true
+  if (parts.some(part => names.has(part))) return true
   const git = parts.indexOf('.git')
   if (git === -1) return false
   // The name itself, as a file, sends git elsewhere.

@@ -13,8 +13,12 @@ export interface SandboxExecutionPolicy {
   readonly writableRoots: readonly string[]
   /** Below writable roots, and not writable all the same. */
   readonly protectedPaths: readonly string[]
-  /** Neither listed nor read. */
+  /** Neither listed nor read, but for what a root or a readable path further down opens again. */
   readonly unreadablePaths: readonly string[]
+  /** Below unreadable paths, and read all the same. */
+  readonly readablePaths: readonly string[]
+  /** The session's own, which processes find as TMPDIR and as /tmp; also a writable root. Made where it is first needed. */
+  readonly tempFolder?: string
   readonly sessionId?: SessionId
 }
 
@@ -37,6 +41,20 @@ export interface SandboxPolicy {
   grantOf(token: symbol): WiderAccess | undefined
   /** Why `policy` does not let `path` be written, for the model; `path` is absolute with links resolved as far as it exists. */
   writeRefusal(policy: SandboxExecutionPolicy, path: string): string | undefined
+  /** The same for what is read or listed. */
+  readRefusal(policy: SandboxExecutionPolicy, path: string): string | undefined
+  /** Adds to what all sessions may reach, until the returned function is called. */
+  extend(bounds: SandboxBounds): () => void
+}
+
+/** What people allow or deny beyond the defaults; paths are absolute or begin with `~/`. */
+export interface SandboxBounds {
+  /** Lets confined processes reach the network of the machine. */
+  readonly network?: boolean
+  readonly writable?: readonly string[]
+  readonly unreadable?: readonly string[]
+  /** Files and folders not to be written; relative ones are of each workspace. */
+  readonly protect?: readonly string[]
 }
 
 /** A line of standard error by which a runner says that it, not the command, failed. */
@@ -73,7 +91,13 @@ export interface Sandbox {
   confine(
     argv: readonly [program: string, ...args: string[]],
     policy: SandboxExecutionPolicy,
+    options?: ConfineOptions,
   ): Promise<ConfinedArgv>
+}
+
+export interface ConfineOptions {
+  /** For a shell on a terminal of its own: keeps it as the controlling one. Never for a terminal of the person. */
+  readonly terminal?: boolean
 }
 
 declare module '../../kernel/index.ts' {

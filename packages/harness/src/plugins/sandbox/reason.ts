@@ -1,0 +1,28 @@
+/** Why nothing confines here, and what to do. For people. */
+export function missingReason(program: 'bubblewrap' | 'sandbox-exec'): string {
+  return program === 'bubblewrap'
+    ? 'bubblewrap is not installed; install it (Debian, Ubuntu: apt install bubblewrap; Fedora: dnf install bubblewrap; Arch: pacman -S bubblewrap)'
+    : '/usr/bin/sandbox-exec is missing'
+}
+
+export function systemReason(platform: string): string {
+  const name = platform === 'win32' ? 'Windows' : platform
+  return `no sandbox exists for ${name}; on Windows run in WSL 2`
+}
+
+const byRefusal: readonly (readonly [sign: RegExp, advice: string])[] = [
+  [
+    /mount proc/i,
+    'the container shows its own /proc only in part; start it with --security-opt systempaths=unconfined',
+  ],
+  [
+    /namespace|uid map|operation not permitted|permission denied|no space left/i,
+    'user namespaces are forbidden; as root: sysctl -w kernel.unprivileged_userns_clone=1 or kernel.apparmor_restrict_unprivileged_userns=0; in a container: --security-opt seccomp=unconfined',
+  ],
+]
+
+/** `refusal` is what bubblewrap said. */
+export function refusedReason(refusal: string): string {
+  const advice = byRefusal.find(([sign]) => sign.test(refusal))?.[1] ?? 'run it by hand to see why'
+  return `bubblewrap fails with "${refusal}": ${advice}`
+}
