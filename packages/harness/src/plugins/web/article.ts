@@ -1,0 +1,89 @@
+import { parseHTML, Readability } from './html-libraries.js'
+import type { DomDocument, DomElement } from './html-libraries.js'
+import { nestingOf, plainText } from './html-text.ts'
+import type { PlainPage } from './html-text.ts'
+import { createConverter } from './markdown-rules.ts'
+
+/** Deeper pages are made to break converters. */
+const maxNesting = 512
+
+/** Of a whole page's text, what its article has to have so that it may stand for the page. */
+const leastShare = 0.4
+const leastLength = 200
+
+const noText =
+  'script,style,noscript,template,iframe,object,embed,svg,canvas,button,input,select,textarea,dialog,[hidden],[aria-hidden="true"]'
+const aroundText =
+  'nav,footer,aside,body>header,[role="navigation"],[role="banner"],[role="contentinfo"],[role="search"]'
+
+/** A page as Markdown: its article where it has one, else all of it. Falls back to its bare text. */
+export function readArticle(html: string, url: string): PlainPage {
+  if (nestingOf(html, maxNesting) > maxNesting) return plainText(html)
+  const document = parse(html)
+  const title = document.title.replace(/\s+/g, ' ').trim()
+  const base = baseOf(document, url)
+  clean(document, base)
+  const article = articleOf(document)
+  for (const element of document.querySelectorAll(aroundText)) element.remove()
+  const whole = document.body
+  const source = article !== undefined && standsFor(article, whole) ? article : whole
+  const text = createConverter().turndown(source).trim()
+  return title === '' ? { text } : { title, text }
+}
+
+function parse(html: string): DomDocument {
+  const { document } = parseHTML(html)
+  // What is no whole document is parsed into roots of which only the first would count.
+  if (document.documentElement?.localName === 'html' && document.body.firstChild !== null) return document
+  return parseHTML(`<html><body>${html}</body></html>`).document
+}
+
+function baseOf(document: DomDocument, url: string): string {
+  const href = document.querySelector('base[href]')?.getAttribute('href') ?? ''
+  return URL.parse(href, url)?.href ?? url
+}
+
+function clean(document: DomDocument, base: string): void {
+  for (const element of document.querySelectorAll(noText)) element.remove()
+  for (const element of document.querySelectorAll('[style]')) {
+    if (/display\s*:\s*none|visibility\s*:\s*hidden/i.test(element.getAttribute('style') ?? ''))
+      element.remove()
+  }
+  for (const link of document.querySelectorAll('a[href]')) point(link, 'href', base)
+  for (const image of document.querySelectorAll('img')) {
+    point(image, 'src', base)
+    // Without words a picture says nothing in a text.
+    if ((image.getAttribute('alt') ?? '').trim() === '' || !image.hasAttribute('src')) image.remove()
+  }
+}
+
+/** Makes an address absolute; one that leads nowhere outside of the page goes. */
+function point(element: DomElement, attribute: string, base: string): void {
+  const value = element.getAttribute(attribute) ?? ''
+  const url = value.startsWith('#') ? null : URL.parse(value, base)
+  if (url !== null && ['http:', 'https:', 'mailto:'].includes(url.protocol))
+    element.setAttribute(attribute, url.href)
+  else element.removeAttribute(attribute)
+}
+
+function articleOf(document: DomDocument): DomElement | undefined {
+  try {
+    const copy = document.cloneNode(true)
+    const reader = new Readability(copy, { keepClasses: true, serializer: node => node })
+    return reader.parse()?.content ?? undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** An extraction that lost code, tables or most of the words is none. */
+function standsFor(article: DomElement, whole: DomElement): boolean {
+  const length = lengthOf(article)
+  if (length < leastLength || length < leastShare * lengthOf(whole)) return false
+  const count = (element: DomElement): number => element.querySelectorAll('pre, th').length
+  return count(article) >= count(whole)
+}
+
+function lengthOf(element: DomElement): number {
+  return (element.textContent ?? '').replace(/\s+/g, ' ').length
+}
