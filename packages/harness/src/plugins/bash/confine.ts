@@ -1,4 +1,5 @@
 import type { Context } from '../../kernel/index.ts'
+import { judgeConfined } from '../sandbox/index.ts'
 import type { ConfinedArgv, SandboxExecutionPolicy } from '../sandbox/index.ts'
 import type { CapturedOutput, ProcessExit } from '../subprocess/index.ts'
 import { BashError } from './errors.ts'
@@ -9,7 +10,6 @@ type Argv = readonly [program: string, ...args: string[]]
 /** A command line as it is started, and how what came of it is read. */
 export interface Prepared {
   readonly argv: Argv
-  readonly env: Readonly<Record<string, string>>
   readonly confined: { readonly by: ConfinedArgv; readonly policy: SandboxExecutionPolicy } | undefined
 }
 
@@ -22,7 +22,7 @@ export async function prepare(
   argv: Argv,
   { policy }: Pick<BashSpec, 'policy'>,
 ): Promise<Prepared> {
-  if (policy === undefined || policy.mode === 'full-access') return { argv, env: {}, confined: undefined }
+  if (policy === undefined || policy.mode === 'full-access') return { argv, confined: undefined }
   const sandbox = ctx.get('sandbox')
   if (sandbox === undefined)
     throw new BashError(
@@ -30,13 +30,7 @@ export async function prepare(
       `no sandbox is here to run a command under ${policy.mode} mode; tell the user`,
     )
   const by = await sandbox.confine(argv, policy)
-  return { argv: by.argv, env: confinedEnvironment(), confined: { by, policy } }
-}
-
-/** Folders that a confined program can write where it would use some of the person's home or of the machine. */
-function confinedEnvironment(): Readonly<Record<string, string>> {
-  const folder = '/tmp'
-  return { TMPDIR: folder, XDG_CACHE_HOME: `${folder}/.cache`, npm_config_cache: `${folder}/.cache/npm` }
+  return { argv: by.argv, confined: { by, policy } }
 }
 
 /**
@@ -52,27 +46,13 @@ export function judge(
   const { by, policy } = confined
   const facts = { mode: policy.mode, network: policy.network, enforcement: by.enforcement }
   if (exit.exitCode === 0 || exit.exitCode === null) return { ...facts, denied: false }
-  const text = judgedText(stderr)
-  const failure = runnerFailure(by, exit.exitCode, text)
-  if (failure !== undefined)
-    throw new BashError('SANDBOX_UNAVAILABLE', `the sandbox failed and the command did not run: ${failure}`)
-  const lower = text.toLowerCase()
-  return { ...facts, denied: by.denialSignatures.some(signature => lower.includes(signature.toLowerCase())) }
-}
-
-function runnerFailure(by: ConfinedArgv, exitCode: number, text: string): string | undefined {
-  const lines = text.split('\n')
-  for (const { exitCodes, fatalSignatures, informationalLines = [] } of by.runnerFailureRules) {
-    if (exitCodes?.includes(exitCode) === false) continue
-    const idle = new Set(informationalLines.map(line => line.toLowerCase()))
-    const signatures = fatalSignatures.map(signature => signature.toLowerCase())
-    const fatal = lines.find(line => {
-      const lower = line.toLowerCase()
-      return !idle.has(lower) && signatures.some(signature => lower.includes(signature))
-    })
-    if (fatal !== undefined) return fatal.trim()
-  }
-  return undefined
+  const judgement = judgeConfined({ ...exit, stderr: judgedText(stderr), confined: by })
+  if (judgement?.kind === 'runner-failed')
+    throw new BashError(
+      'SANDBOX_UNAVAILABLE',
+      `the sandbox failed, and the command did not run: ${judgement.line.trim()}`,
+    )
+  return { ...facts, denied: judgement !== undefined }
 }
 
 function judgedText(stderr: CapturedOutput): string {

@@ -80,7 +80,6 @@ export class LocalBash implements Bash {
       env: {
         ...utf8Locale(subprocess.env, process.platform),
         ...plainTerminal,
-        ...prepared.env,
         ...spec.env,
       },
     })

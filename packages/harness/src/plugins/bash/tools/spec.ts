@@ -41,8 +41,7 @@ export async function specOf(ctx: Context, args: BashArguments, exec: ToolRunCon
     ...(folder === undefined ? {} : { workdir: folder }),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
   })
-  const policy =
-    ctx.get('sandbox') && (await ctx.get('sandboxPolicy')?.resolve({ session: agent?.session, token }))
+  const policy = await ctx.get('sandboxPolicy')?.resolve({ session: agent?.session, token })
   if (wants !== undefined && !covers(policy, wants.access))
     throw new BashError('ESCALATION_UNAVAILABLE', `${wants.access} was not granted to this call`)
   const carrier = scopeTarget(agent)
