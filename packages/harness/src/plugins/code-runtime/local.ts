@@ -1,8 +1,7 @@
 import { readThrown } from '../../core/tools/index.ts'
 import { HarnessError } from '../../kernel/index.ts'
 import type { Context } from '../../kernel/index.ts'
-import type { SandboxExecutionPolicy } from '../sandbox/index.ts'
-import type { Runner } from './exit.ts'
+import type { ConfinedArgv, SandboxExecutionPolicy } from '../sandbox/index.ts'
 import type { Argv, ProgramLanguage } from './language.ts'
 import { limited } from './limits.ts'
 import { readBindings } from './namespaces.ts'
@@ -57,10 +56,10 @@ export class LocalCodeRuntime implements CodeRuntime {
     const prepared = prepare(program, bindings.shapes)
     if ('problem' in prepared) return failed('exception', prepared.problem)
     try {
-      const { argv, runner } = await this.#argv(policy)
+      const { argv, confined } = await this.#argv(policy)
       const process = new ProgramRun(this.#ctx.subprocess, {
         argv,
-        runner,
+        confined,
         bindings,
         hasBigIntegers,
         source: prepared.source,
@@ -74,7 +73,9 @@ export class LocalCodeRuntime implements CodeRuntime {
     }
   }
 
-  async #argv(given: SandboxExecutionPolicy | undefined): Promise<{ argv: Argv; runner?: Runner }> {
+  async #argv(
+    given: SandboxExecutionPolicy | undefined,
+  ): Promise<{ argv: Argv; confined: ConfinedArgv | undefined }> {
     const { subprocess } = this.#ctx
     const { cpuSeconds } = this.#limits
     const others = this.#language.memoryLimits(this.#limits)
@@ -83,15 +84,15 @@ export class LocalCodeRuntime implements CodeRuntime {
     const policy = given ?? (await this.#ctx.get('sandboxPolicy')?.resolve({}))
     const readiness = (await sandbox?.readiness()) ?? noSandbox
     if (sandbox === undefined || policy === undefined || !readiness.isReady) {
-      if (policy?.mode === 'full-access') return { argv }
+      if (policy?.mode === 'full-access') return { argv, confined: undefined }
       const { reason } = readiness.isReady ? noSandbox : readiness
       throw new HarnessError('SANDBOX_UNAVAILABLE', `nothing here can confine a program: ${reason}`)
     }
     const confined = await sandbox.confine(argv, narrowed(policy))
-    const [runner, ...rest] = confined.argv
+    const [runner, ...args] = confined.argv
     // The process gets no PATH by which its program could be found.
     const found = await subprocess.resolveExecutable(runner)
-    return { argv: [found, ...rest], runner: { failureRules: confined.runnerFailureRules } }
+    return { argv: [found, ...args], confined }
   }
 }
 

@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto'
 import type { JsonValue } from '@dsh/protocol'
 import { readThrown } from '../../core/tools/index.ts'
 import { adopt, toJsonText } from '../../kernel/index.ts'
+import type { ConfinedArgv } from '../sandbox/index.ts'
 import type { ProcessExit, Subprocess, SubprocessHandle } from '../subprocess/index.ts'
 import { describeExit } from './exit.ts'
-import type { Runner } from './exit.ts'
 import { readFrame } from './frames.ts'
 import type { Frame } from './frames.ts'
 import type { Argv } from './language.ts'
@@ -23,7 +23,8 @@ export interface RunLimits {
 export interface ProgramProcess {
   readonly argv: Argv
   readonly cwd: string
-  readonly runner: Runner | undefined
+  /** Absent where nothing confines it. */
+  readonly confined: ConfinedArgv | undefined
   readonly source: string
   readonly bindings: Bindings
   readonly hasBigIntegers: boolean
@@ -177,9 +178,9 @@ export class ProgramRun {
   }
 
   #exited(exit: ProcessExit, handle: SubprocessHandle): void {
-    const { limits, runner } = this.#spec
+    const { limits, confined } = this.#spec
     const stderr = handle.collected.stderr?.readFrom(0).text ?? ''
-    this.#fail(describeExit(exit, { stderr, limits, runner, hasBooted: this.#hasBooted }))
+    this.#fail(describeExit(exit, { stderr, limits, confined, hasBooted: this.#hasBooted }))
   }
 
   #overflow(): NonNullable<CodeResult['error']> {
