@@ -13,6 +13,12 @@ export interface RewindConfig {
   readonly maxFiles?: number
   /** A workspace with more bytes in its files has none. Default 1 GiB. */
   readonly maxBytes?: number
+  /** Before a command that destroys, ignored files up to this size are kept too. Default 1 MiB. */
+  readonly ignoredMaxFileBytes?: number
+  /** Of all of them together; a folder of which more would be kept is left out. Default 50 MiB. */
+  readonly ignoredMaxBytes?: number
+  /** Default 5,000. */
+  readonly ignoredMaxFiles?: number
   /** Milliseconds that one point may take; longer, and there are no more of them. Default 15,000. */
   readonly maxMs?: number
   /** Days after which the points of a session that took no more may be removed. Default 30. */
@@ -30,6 +36,9 @@ export function rewindSchema(): ConfigSchema<RewindConfig, CheckedConfig> {
     maxFileBytes: count(10 * 1024 * 1024),
     maxFiles: count(50_000),
     maxBytes: count(1024 * 1024 * 1024),
+    ignoredMaxFileBytes: count(1024 * 1024),
+    ignoredMaxBytes: count(50 * 1024 * 1024),
+    ignoredMaxFiles: count(5000),
     maxMs: _default(int().check(gte(1), lte(MAX_TIMER_DELAY_MS)), 15_000),
     keepDays: count(30),
   }) as unknown as ConfigSchema<RewindConfig, CheckedConfig>

@@ -50,7 +50,7 @@ declare module '@dsh/protocol/events' {
       readonly turn: number
       /** Absent on the point of a turn's beginning, and on the user's. */
       readonly step?: number
-      /** The first call of the step that may have changed files. */
+      /** The first call of the step that may have changed files; with `by`, the call it was taken for. */
       readonly callId?: CallId
       /** What is different was changed within the turn, while no call of the session ran. */
       readonly by?: 'user'

@@ -30,6 +30,15 @@ export function goalOf(session: Session, target: RewindTarget, { scope = 'both' 
   const last = lastPoint(session)?.commit
   const known = last === undefined ? {} : { last }
   if (target === 'undo') return { ...undoOf(session, scope), ...known }
+  const own = scope === 'files' ? pointsOf(session).find(({ seq }) => seq === target) : undefined
+  if (own !== undefined)
+    return {
+      scope,
+      to: { session: session.id, seq: own.after },
+      commit: own.commit,
+      ...known,
+      since: pointsAfter(session, own.seq),
+    }
   const cut = cutBefore(session, target)
   const to = { session: session.id, seq: cut.boundary }
   if (scope === 'conversation') return { scope, to, cut, ...known, since: [] }

@@ -28,11 +28,12 @@ export const rewind: PluginObject<RewindConfig, CheckedConfig> = {
   apply(ctx: Context, config) {
     for (const definition of rewindEvents) ctx.sessions.registerEventType(definition)
     const workspaces = new Workspaces(config, notice => ctx.emit('rewind/notice', notice))
-    hookUp(ctx, new Keeper(workspaces, error => ctx.fiber.report(error, 'restore/point')))
+    const keeper = new Keeper(workspaces, error => ctx.fiber.report(error, 'restore/point'))
+    hookUp(ctx, keeper)
     ctx.on('persistence/removed', async id => {
       const { forgetPoints } = await import('./forget.ts')
       await forgetPoints(config, id)
     })
-    ctx.provide('rewind', new LocalRewind(ctx, config, workspaces))
+    ctx.provide('rewind', new LocalRewind(ctx, config, workspaces, keeper))
   },
 }

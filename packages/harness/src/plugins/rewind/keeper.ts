@@ -1,12 +1,15 @@
 import { createHash } from 'node:crypto'
 import type { CallId, SessionEventMap, SessionId } from '@dsh/protocol'
+import { messageOf } from '../../kernel/index.ts'
 import { turnCursor } from '../../core/session/index.ts'
 import type { Session } from '../../core/session/index.ts'
 import type { SkippedPaths } from './events.ts'
 import { shownPath } from './paths.ts'
+import { RewindError } from './errors.ts'
 import { lastPoint } from './points.ts'
 import type { PathChange, TreeFacts } from './repository.ts'
-import type { Sight, Workspace } from './workspace.ts'
+import type { KeptState } from './service.ts'
+import type { Sight, Taken, Workspace } from './workspace.ts'
 import type { Workspaces } from './workspaces.ts'
 
 /** What is known of one session while it lives here. */
@@ -81,6 +84,23 @@ export class Keeper {
     if (dirty !== undefined && watched.dirty === dirty) this.#runStep(session, watched, { ...dirty, after })
     this.#run(session, watched, { turn, by: 'user', after })
     await watched.running
+  }
+
+  /** Keeps the present state, with small ignored files, for a call that may destroy some; rejects where it cannot. */
+  async keep(session: Session, callId: CallId): Promise<KeptState> {
+    await this.beforeChange(session)
+    const watched = this.#of(session)
+    const { openTurn: turn } = session.fold(turnCursor)
+    if (turn === undefined) throw new RewindError('REWIND_OFF', 'restore points are taken in turns alone')
+    const after = session.length - 1
+    // While another call runs nobody knows whose the changes are: they count as its own.
+    const { dirty } = watched
+    const order: Order =
+      watched.calls > 0 && dirty !== undefined ? { ...dirty, after } : { turn, by: 'user', callId, after }
+    const before = watched.running ?? Promise.resolve()
+    const kept = before.then(() => this.#takeAll(session, order))
+    this.#await(watched, kept.then(noResult, noResult))
+    return await kept
   }
 
   /** A call that may change files runs until what is returned is called, once. */
@@ -172,8 +192,12 @@ export class Keeper {
   #run(session: Session, watched: Watched, order: Order, sight?: Promise<Sight | undefined>): void {
     const before = Promise.all([sight, watched.running]).then(([seen]) => seen)
     const running = this.#take(session, order, before).catch(this.#report)
-    watched.running = running
     if (order.step !== undefined) watched.steps = running
+    this.#await(watched, running)
+  }
+
+  #await(watched: Watched, running: Promise<void>): void {
+    watched.running = running
     this.#running.add(running)
     void running.then(() => {
       this.#running.delete(running)
@@ -188,10 +212,30 @@ export class Keeper {
     const workspace = cwd === undefined ? undefined : await this.#workspaces.get(cwd)
     if (cwd === undefined || workspace === undefined) return
     const signal = order.step === undefined ? this.#workspaces.closing : undefined
-    const data = await pointOf(session, { order, workspace, sight, signal }).catch((error: unknown) => {
+    const state = await stateOf(session, { order, workspace, sight, signal }).catch((error: unknown) => {
       this.#workspaces.switchOff(cwd, error)
     })
-    if (data !== undefined && signal?.aborted !== true) session.append('restore/point', data)
+    if (state?.data !== undefined && signal?.aborted !== true) session.append('restore/point', state.data)
+  }
+
+  async #takeAll(session: Session, order: Order): Promise<KeptState> {
+    const { cwd } = session.header
+    if (cwd === undefined) throw new RewindError('REWIND_OFF', 'the session has no folder')
+    const workspace = await this.#workspaces.get(cwd)
+    if (workspace === undefined)
+      throw new RewindError(
+        'REWIND_OFF',
+        `restore points are off: ${messageOf(this.#workspaces.reasonOf(cwd))}`,
+      )
+    const state = await stateOf(session, { order, workspace, withIgnored: true }).catch((cause: unknown) => {
+      this.#workspaces.switchOff(cwd, cause)
+      throw new RewindError('REWIND_OFF', `restore points are off: ${messageOf(cause)}`, { cause })
+    })
+    if (state.data !== undefined) session.append('restore/point', state.data)
+    const point = lastPoint(session)
+    if (point === undefined) throw new TypeError('a point was taken and is not there')
+    const { facts, leftOut } = state.taken
+    return { point, missing: [...facts.tooLarge, ...facts.unreadable], ignored: leftOut.map(shownPath) }
   }
 }
 
@@ -200,39 +244,39 @@ export function refOf(id: SessionId): string {
   return `refs/dsh/sessions/${createHash('sha256').update(id).digest('hex').slice(0, 32)}`
 }
 
-/** Undefined where a step, or the user, left everything as it was. */
-async function pointOf(
+interface StateHow {
+  readonly order: Order
+  readonly workspace: Workspace
+  readonly sight?: Sight | undefined
+  readonly withIgnored?: true
+  readonly signal?: AbortSignal | undefined
+}
+
+/** Without `data` where a step, or the user, left everything as it was. */
+async function stateOf(
   session: Session,
-  {
-    order,
-    workspace,
-    sight,
-    signal,
-  }: {
-    readonly order: Order
-    readonly workspace: Workspace
-    readonly sight: Sight | undefined
-    readonly signal: AbortSignal | undefined
-  },
-): Promise<SessionEventMap['restore/point'] | undefined> {
+  { order, workspace, sight, withIgnored, signal }: StateHow,
+): Promise<{ readonly taken: Taken; readonly data?: SessionEventMap['restore/point'] }> {
   const { turn, step, by } = order
   const last = lastPoint(session)?.commit
   const message = `${session.id} turn ${turn}${step === undefined ? '' : ` step ${step}`}`
-  const { commit, facts, ignored } = await workspace.take({
+  const taken = await workspace.take({
     ref: refOf(session.id),
     parent: last,
     message,
     sight,
+    withIgnored,
     signal,
   })
-  if ((step !== undefined || by !== undefined) && commit === last) return undefined
+  const { commit, facts, ignored } = taken
+  if ((step !== undefined || by !== undefined) && commit === last) return { taken }
   const since = last === undefined || last === commit ? [] : await changesSince(workspace, last, commit)
   const [parent, changes] = since === 'gone' ? [undefined, []] : [last, since]
   const changed = changes
     .slice(0, namedChanges)
     .map(({ path, status }) => ({ path: shownPath(path), status }))
   const skipped = skippedOf(facts, ignored)
-  return {
+  const data = {
     ...order,
     commit,
     ...(parent === undefined ? {} : { parent }),
@@ -242,6 +286,7 @@ async function pointOf(
     ...(changed.length === 0 ? {} : { changed }),
     ...(skipped === undefined ? {} : { skipped }),
   }
+  return { taken, data }
 }
 
 async function changesSince(
@@ -269,6 +314,8 @@ function skippedOf(facts: TreeFacts, ignored: number): SkippedPaths | undefined 
     ...(more === 0 ? {} : { more }),
   }
 }
+
+function noResult(): void {}
 
 function sumOf(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0)

@@ -1,15 +1,17 @@
 import { realpath } from 'node:fs/promises'
-import type { SessionId } from '@dsh/protocol'
+import type { CallId, SessionId } from '@dsh/protocol'
 import type { Context } from '../../kernel/index.ts'
 import type { Session } from '../../core/session/index.ts'
 import type { CheckedConfig } from './config.ts'
 import { RewindError } from './errors.ts'
+import type { Keeper } from './keeper.ts'
 import { rawPath, shownPath } from './paths.ts'
 import { pointAt, rowsOf } from './points.ts'
 import type { Repository } from './repository.ts'
 import type { Rewinder } from './rewinder.ts'
 import type {
   ForkAtOptions,
+  KeptState,
   PointFile,
   RestorePoint,
   Rewind,
@@ -27,11 +29,13 @@ export class LocalRewind implements Rewind {
 
   readonly #ctx: Context
   readonly #workspaces: Workspaces
+  readonly #keeper: Keeper
 
-  constructor(ctx: Context, config: CheckedConfig, workspaces: Workspaces) {
+  constructor(ctx: Context, config: CheckedConfig, workspaces: Workspaces, keeper: Keeper) {
     this.#ctx = ctx
     this.#config = config
     this.#workspaces = workspaces
+    this.#keeper = keeper
   }
 
   list(session: Session): readonly RewindRow[] {
@@ -52,6 +56,10 @@ export class LocalRewind implements Rewind {
       size,
       oid,
     }))
+  }
+
+  async keep(session: Session, callId: CallId): Promise<KeptState> {
+    return await this.#keeper.keep(session, callId)
   }
 
   async read(point: RestorePoint, path: string): Promise<Uint8Array | undefined> {

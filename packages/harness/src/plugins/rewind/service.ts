@@ -1,4 +1,4 @@
-import type { SessionId } from '@dsh/protocol'
+import type { CallId, SessionId } from '@dsh/protocol'
 import type { Emit } from '../../kernel/index.ts'
 import type { Session } from '../../core/session/index.ts'
 import type { ChangedPath, FileAction, KeptReason, LogPlace, RewindScope, SkippedPaths } from './events.ts'
@@ -95,6 +95,16 @@ export interface RewindResult {
   readonly backup?: string
 }
 
+/** The files right before a call, and what is missing of them. Paths are relative to the workspace. */
+export interface KeptState {
+  /** Its own event names the state: a rewind of the files alone to it gives them back. */
+  readonly point: RestorePoint
+  /** Files above the size limit, and what could not be read. */
+  readonly missing: readonly string[]
+  /** What ignore rules leave out and is not small. */
+  readonly ignored: readonly string[]
+}
+
 /** Restore points of the sessions' workspaces, and the way back to them. */
 export interface Rewind {
   /** What a session can be taken back to, oldest first. */
@@ -103,6 +113,11 @@ export interface Rewind {
   pointAt(session: Session, seq: number): RestorePoint | undefined
   /** In byte order of the paths. Rejects with REWIND_POINT_GONE where the repository no longer has the point. */
   filesAt(point: RestorePoint): Promise<readonly PointFile[]>
+  /**
+   * Keeps the files as they are now, small ignored ones too, before `callId` may destroy some. Rejects with REWIND_OFF
+   * where nothing can be kept; the message says why.
+   */
+  keep(session: Session, callId: CallId): Promise<KeptState>
   /** The bytes of a file, the target of a link; undefined where the point has no such path. */
   read(point: RestorePoint, path: string): Promise<Uint8Array | undefined>
   /** What differs, as a unified patch; binary files are named only. Both points are of one workspace. */

@@ -27,6 +27,8 @@ export interface Walked {
   readonly special: RawPath[]
   readonly unreadable: RawPath[]
   ignored: number
+  /** What the ignore rules leave out, each folder once. */
+  readonly ignoredPaths: RawPath[]
   bytes: number
   /** Ignore rules from outside of the files. */
   readonly exclude: string
@@ -65,6 +67,7 @@ export async function walk(root: RawPath, options: WalkOptions): Promise<Walked>
     special: [],
     unreadable: [],
     ignored: 0,
+    ignoredPaths: [],
     bytes: 0,
     exclude,
   }
@@ -133,6 +136,7 @@ class Walker {
     const isFolder = entry.isDirectory()
     if (this.#ignore.matches(path, isFolder)) {
       walked.ignored++
+      walked.ignoredPaths.push(path)
       return
     }
     const stats = lookAt(this.#root, path)

@@ -16,6 +16,7 @@ import type { Base } from './stat-index.ts'
 import { clearRef, removeLeftovers, tidy } from './tidy.ts'
 import { isSameLook, lookAt, lookOf, looksSame, walk } from './walk.ts'
 import type { RulesCache, Walked } from './walk.ts'
+import { walkIgnored } from './walk-ignored.ts'
 
 export interface TakeOptions {
   /** Points to the state afterwards. */
@@ -25,6 +26,8 @@ export interface TakeOptions {
   readonly message: string
   /** Keeps how the files were then. One that changed since is left as the state before has it. */
   readonly sight?: Sight | undefined
+  /** Keeps small files too that the ignore rules leave out; from then on they stay in. */
+  readonly withIgnored?: true | undefined
   readonly signal?: AbortSignal | undefined
 }
 
@@ -44,6 +47,8 @@ export interface Taken {
   readonly commit: string
   readonly facts: TreeFacts
   readonly ignored: number
+  /** Ignored entries that it does not hold, or not whole; only where small ones were wanted. */
+  readonly leftOut: readonly RawPath[]
 }
 
 /** The workspace of sessions, whose states are kept as they ask for it, one after another. */
@@ -130,9 +135,10 @@ export class Workspace {
     const { signal, parent, sight } = options
     signal.throwIfAborted()
     const walked = sight?.walked ?? (await this.#walk(signal))
+    const leftOut = options.withIgnored === true ? await this.#addIgnored(walked, signal) : []
     const base = sight === undefined ? this.#base : sight.base
     try {
-      return await this.#keep(walked, options, { base, isSight: sight !== undefined })
+      return { ...(await this.#keep(walked, options, { base, isSight: sight !== undefined })), leftOut }
     } catch (error) {
       if (signal.aborted) throw error
       await this.repository.mend()
@@ -141,7 +147,7 @@ export class Workspace {
       this.#base = undefined
       const isThere = parent !== undefined && (await this.repository.has(parent))
       const again = { ...options, parent: isThere ? parent : undefined }
-      return await this.#keep(walked, again, { base: undefined, isSight: false })
+      return { ...(await this.#keep(walked, again, { base: undefined, isSight: false })), leftOut }
     }
   }
 
@@ -164,6 +170,21 @@ export class Workspace {
     return walked
   }
 
+  /** Gives what of it is not kept. */
+  async #addIgnored(walked: Walked, signal: AbortSignal): Promise<readonly RawPath[]> {
+    const { ignoredMaxFileBytes, ignoredMaxBytes, ignoredMaxFiles, maxFiles, maxBytes } = this.#config
+    const limits = {
+      maxFileBytes: ignoredMaxFileBytes,
+      maxBytes: Math.min(ignoredMaxBytes, maxBytes - walked.bytes),
+      maxFiles: Math.min(ignoredMaxFiles, maxFiles - walked.files.size),
+    }
+    // What the last state holds is in already, whatever its size.
+    const paths = walked.ignoredPaths.filter(path => !walked.files.has(path))
+    const { files, leftOut } = await walkIgnored(this.raw, paths, { limits, without: this.#without, signal })
+    for (const [path, look] of files) walked.files.set(path, look)
+    return leftOut
+  }
+
   /** What a state holds stays in the next ones, also where a rule says now that it is ignored. */
   #keepTracked({ files, tooLarge, folders }: Walked): void {
     const large = new Set(tooLarge)
@@ -181,7 +202,7 @@ export class Workspace {
     walked: Walked,
     options: TakeOptions & { readonly signal: AbortSignal },
     { base, isSight }: KeepHow,
-  ): Promise<Taken> {
+  ): Promise<Omit<Taken, 'leftOut'>> {
     const read = (path: RawPath): FileContent | Unread =>
       isSight ? this.#readUnchanged(path, walked) : this.#read(path, walked)
     const draft = new Draft(walked, base, read)

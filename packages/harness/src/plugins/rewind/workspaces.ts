@@ -10,6 +10,7 @@ export class Workspaces {
   readonly #open = new Map<string, Promise<Workspace | undefined>>()
   readonly #opened = new Map<string, Workspace>()
   readonly #closing = new AbortController()
+  readonly #reasons = new Map<string, unknown>()
 
   constructor(config: CheckedConfig, notice: (notice: RewindNotice) => void) {
     this.#config = config
@@ -31,6 +32,11 @@ export class Workspaces {
   /** One that is open by now. */
   opened(folder: string): Workspace | undefined {
     return this.#opened.get(folder)
+  }
+
+  /** Why points are off in `folder`, where they are. */
+  reasonOf(folder: string): unknown {
+    return this.#reasons.get(folder)
   }
 
   /** One that nobody else uses. Rejects with the reason where there can be none. */
@@ -55,6 +61,7 @@ export class Workspaces {
   }
 
   #off(workspace: string, error: unknown): undefined {
+    this.#reasons.set(workspace, error)
     if (this.closing.aborted) return
     const message = `restore points are off in "${workspace}": ${messageOf(error)}`
     this.#notice({ code: 'REWIND_OFF', message, workspace })

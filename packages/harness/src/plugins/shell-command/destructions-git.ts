@@ -56,7 +56,7 @@ const readers: Readonly<Record<string, (deed: Deed) => readonly Loss[]>> = {
   'read-tree': deed => (deed.has(/^-[a-zA-Z]*u|^--reset$/) ? [discardAll] : []),
   submodule: deed => (deed.has(/^-[a-zA-Z]*f|^--force$/) ? [discardAll] : []),
   'filter-branch': () => [head],
-  'filter-repo': deed => [discardAll, { kind: 'objects' }],
+  'filter-repo': () => [discardAll, { kind: 'objects' }],
   'update-ref': ({ operands }) => [{ kind: 'refs', refs: operands.slice(0, 1).filter(isWord) }],
   gc: deed => (deed.has(/^--prune(?:=(?:now|all))?$/) ? [{ kind: 'objects' }] : []),
   prune: deed => (deed.has(/^-n$|^--dry-run$/) ? [] : [{ kind: 'objects' }]),
