@@ -85,6 +85,7 @@ export async function headless(options: HeadlessOptions): Promise<Context> {
     ...stores,
     { plugin: retention },
     { plugin: sandboxExtension },
+    { plugin: codeRuntime },
     { plugin: telemetry, settled: hasText(env['DSH_TELEMETRY_DISABLED']) ? { disabled: true } : {} },
   ]
   const base: readonly BuiltIn[] = [
@@ -245,6 +246,10 @@ const retention = whenChosen(
 const sandboxExtension = whenChosen(
   'sandbox',
   async () => (await import('../plugins/sandbox/index.ts')).sandboxBounds,
+)
+const codeRuntime = whenChosen(
+  'code-runtime',
+  async () => (await import('../plugins/code-runtime/index.ts')).codeRuntime,
 )
 const telemetry = whenChosen(
   'telemetry',
