@@ -31,6 +31,7 @@ import { timeoutPolicy } from '../plugins/timeout-policy/index.ts'
 import { title } from '../plugins/title/index.ts'
 import { todo } from '../plugins/todo/index.ts'
 import { toolSearch } from '../plugins/tool-search/index.ts'
+import { web } from '../plugins/web/index.ts'
 
 /** Hears of an error that no caller waits for: what it is, whose plugin it was, and where it came up. */
 export type FailureListener = (error: unknown, plugin: string, where: string) => void
@@ -108,6 +109,7 @@ export async function headless(options: HeadlessOptions): Promise<Context> {
     { plugin: toolSearch },
     { plugin: llmDemo },
     { plugin: llmOpenAIChat, settled: { env } },
+    { plugin: web, settled: { env } },
   ]
   if (files.length > 0) await compose(ctx, { base, others }, { env, files })
   else for (const builtIn of base) await mount(ctx, builtIn)

@@ -2,6 +2,7 @@ import {
   _default,
   array,
   boolean,
+  custom,
   gte,
   int,
   literal,
@@ -17,7 +18,9 @@ import {
   unknown,
 } from 'zod/mini'
 import type { input, output } from 'zod/mini'
-import { MAX_TIMER_DELAY_MS } from '../../kernel/index.ts'
+import { isFields, MAX_TIMER_DELAY_MS } from '../../kernel/index.ts'
+
+export type Environment = Readonly<Record<string, string | undefined>>
 
 const text = () => string().check(minLength(1))
 const count = (value: number) => _default(int().check(gte(1)), value)
@@ -106,7 +109,7 @@ export const webSchema = () =>
       ...httpSchema(),
       ...searchSchema(),
       /** The environment with keys and proxies; the program gives it. */
-      env: _default(record(string(), optional(string())), {}),
+      env: _default(custom<Environment>(isFields), {}),
     }),
     {},
   )

@@ -2,12 +2,10 @@ import { readFile } from 'node:fs/promises'
 import { messageOf } from '../../kernel/index.ts'
 import { proxyFor } from '../llm-openai-chat/index.ts'
 import type { ServiceGround } from './ask-json.ts'
-import type { WebConfig } from './config.ts'
+import type { Environment, WebConfig } from './config.ts'
 import { WebError } from './errors.ts'
 import type { Web, WebFetchProvider } from './service.ts'
 import type { Route } from './wire.ts'
-
-type Env = Readonly<Record<string, string | undefined>>
 
 /** Registers the providers that `config` names; their code is loaded with their first use. */
 export function registerProviders(web: Web, config: WebConfig): void {
@@ -61,7 +59,7 @@ function httpProvider(config: WebConfig, { readCa: read }: ServiceGround): WebFe
 }
 
 /** A service that a person configured is reached wherever it is. */
-function routeTo(url: URL, env: Env): Route {
+function routeTo(url: URL, env: Environment): Route {
   try {
     const proxy = proxyFor(url, name => env[name])
     if (proxy === undefined) return { kind: 'direct' }
@@ -80,11 +78,11 @@ async function readCa(file: string | undefined): Promise<string | undefined> {
   }
 }
 
-function messagesBase(env: Env): string {
+function messagesBase(env: Environment): string {
   const base = env['DEEPSEEK_BASE_URL']?.trim() || 'https://api.deepseek.com'
   return `${base.replace(/\/+$/, '').replace(/\/v1$/, '')}/anthropic`
 }
 
-function isSet(env: Env, name: string): boolean {
+function isSet(env: Environment, name: string): boolean {
   return (env[name] ?? '').trim() !== ''
 }
