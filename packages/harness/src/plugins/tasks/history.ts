@@ -1,6 +1,7 @@
 import type { SessionEvent } from '@dsh/protocol'
-import type { FoldDefinition } from '../../core/session/index.ts'
+import type { FoldDefinition, Session } from '../../core/session/index.ts'
 import type { Task } from './service.ts'
+import { lostText } from './texts.ts'
 
 /** Tasks that ended and are still listed. */
 const remembered = 100
@@ -75,4 +76,16 @@ function withoutOldest(tasks: readonly Task[]): readonly Task[] {
 function told(state: TaskHistory, { data: { source } }: SessionEvent<'user/message'>): TaskHistory {
   if (state.untold.length === 0 || source.kind !== 'plugin' || source.plugin !== teller) return state
   return { ...state, untold: [] }
+}
+
+/** What was lost with an earlier process and the model was not told of, one line each. */
+export function lostOf(session: Session): readonly string[] {
+  const { tasks, untold } = session.fold(taskHistory)
+  return tasks.filter(({ id }) => untold.includes(id)).map(lostText)
+}
+
+/** Gives the log of a session that is taken up again the ends that an earlier process could not write. */
+export function settle(session: Session): void {
+  for (const { id, status } of session.fold(taskHistory).tasks)
+    if (status === 'running') session.append('task/end', { id, status: 'lost' })
 }

@@ -3,6 +3,7 @@ import type { input } from 'zod/mini'
 import type { Context, PluginObject } from '../../kernel/index.ts'
 import type {} from '../recovery/index.ts'
 import { taskEvents } from './events.ts'
+import { lostOf, settle } from './history.ts'
 import { Tasks } from './local.ts'
 import type { TasksConfig } from './local.ts'
 import { taskTools } from './tools.ts'
@@ -11,7 +12,6 @@ import type { TaskToolsConfig } from './tools.ts'
 export * from './errors.ts'
 export * from './events.ts'
 export * from './service.ts'
-export { Tasks } from './local.ts'
 export type { TasksConfig } from './local.ts'
 
 const schema = () =>
@@ -41,13 +41,13 @@ export const tasks: PluginObject<input<ReturnType<typeof schema>>, TasksConfig &
     ctx.on(
       'agent/session-start',
       ({ agent: { session }, source }) => {
-        if (source === 'resume') service.settle(session)
+        if (source === 'resume') settle(session)
       },
       { global: true },
     )
     ctx.on('agent/disposed', ({ agent }) => void service.leave(agent), { global: true })
     ctx.effect(() => () => service.close(), 'tasks')
-    ctx.get('recovery')?.register(session => service.lostOf(session))
+    ctx.get('recovery')?.register(lostOf)
     for (const tool of taskTools(service, config)) ctx.tools.register(tool)
   },
 }

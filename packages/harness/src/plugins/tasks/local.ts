@@ -2,7 +2,6 @@ import type { CallId } from '@dsh/protocol'
 import type { Agent } from '../../core/agent/index.ts'
 import { offerTools } from '../../core/prompt/index.ts'
 import { scopeTarget } from '../../core/scope/index.ts'
-import type { Session } from '../../core/session/index.ts'
 import { endsWithin, joinErrors, Service } from '../../kernel/index.ts'
 import type { Context, Disposer } from '../../kernel/index.ts'
 import { TaskError } from './errors.ts'
@@ -10,7 +9,7 @@ import { taskHistory } from './history.ts'
 import { LiveTask } from './live-task.ts'
 import { Notices } from './notices.ts'
 import type { MovableCall, Task, TaskCursor, TaskRegistry, TaskStart, TaskText } from './service.ts'
-import { lostText, unknownTaskText } from './texts.ts'
+import { unknownTaskText } from './texts.ts'
 
 export interface TasksConfig {
   /** Tasks that one owner may have running. */
@@ -158,18 +157,6 @@ export class Tasks extends Service implements TaskRegistry {
     if (call?.owner !== owner)
       throw new TaskError('NOT_MOVABLE', `no call "${callId}" is running that can go on in the background`)
     return call.move()
-  }
-
-  /** What the model of `session` has lost and was not told of. */
-  lostOf(session: Session): readonly string[] {
-    const { tasks, untold } = session.fold(taskHistory)
-    return tasks.filter(({ id }) => untold.includes(id)).map(lostText)
-  }
-
-  /** The log of a session that is taken up again gets the ends that an earlier process could not write. */
-  settle(session: Session): void {
-    for (const { id, status } of session.fold(taskHistory).tasks)
-      if (status === 'running') session.append('task/end', { id, status: 'lost' })
   }
 
   /** While the log can still be written: the tasks of `owner` are lost, and end. */
