@@ -13,6 +13,16 @@ export function presentBash(
   const isSignal = signal === null || typeof signal === 'string'
   if (!isExit || !isSignal || typeof timedOut !== 'boolean' || typeof durationMs !== 'number')
     return undefined
-  const data = { command, exitCode: exitCode ?? null, signal: signal ?? null, timedOut, durationMs }
+  const task = isFields(meta['task']) ? meta['task']['id'] : undefined
+  const denied = isFields(meta['sandbox']) && meta['sandbox']['denied'] === true
+  const data = {
+    command,
+    exitCode: exitCode ?? null,
+    signal: signal ?? null,
+    timedOut,
+    durationMs,
+    ...(typeof task === 'string' && { task }),
+    ...(denied && { denied }),
+  }
   return { card: 'terminal', title: description, data }
 }

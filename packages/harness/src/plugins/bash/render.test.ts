@@ -36,6 +36,28 @@ test('a result is its output, and what the shell does not print in brackets', ()
       { survivors: Array.from({ length: 7 }, (_, pid) => ({ pid, command: 'x' })) },
       '(no output)\n[still running: 0 x, 1 x, 2 x, 3 x, 4 x and 2 more]',
     ],
+    [
+      {
+        stderr: 'no',
+        exitCode: 1,
+        timedOut: true,
+        sandbox: { mode: 'read-only', network: false, denied: true },
+      },
+      '[stderr]\nno\n[sandbox: file or network access denied under read-only mode]\n[if the command needs it, call bash again with sandbox_permissions and a justification]\n[timed out after 1000 ms]\n[exit code: 1]',
+    ],
+    [
+      { exitCode: 1, sandbox: { mode: 'workspace-write', network: true, denied: true } },
+      '(no output)\n[sandbox: file access denied under workspace-write mode]\n[if the command needs it, call bash again with sandbox_permissions and a justification]\n[exit code: 1]',
+    ],
+    [{ sandbox: { mode: 'read-only', network: false, denied: false } }, '(no output)'],
+    [
+      { exitCode: null, task: { id: 'bash-1', moved: false } },
+      '[started in the background as bash-1; you are told when it ends, task_output shows what it prints]',
+    ],
+    [
+      { stdout: 'so far\n', exitCode: null, task: { id: 'bash-1', moved: true } },
+      'so far\n[the user moved it to the background as bash-1; you are told when it ends, task_output shows what it prints]',
+    ],
   ]
   for (const [part, expected] of cases) assert.equal(renderBash({ ...quiet, ...part }), expected)
 })
@@ -63,6 +85,19 @@ test('a card shows the facts of the result, whatever its text ends in', () => {
     title: 'build it',
     data: { command: 'make', ...facts },
   })
+  assert.deepEqual(
+    presentBash(args, {
+      ...facts,
+      exitCode: null,
+      task: { id: 'bash-1', moved: true },
+      sandbox: { denied: true },
+    }),
+    {
+      card: 'terminal',
+      title: 'build it',
+      data: { command: 'make', ...facts, exitCode: null, task: 'bash-1', denied: true },
+    },
+  )
   for (const meta of [undefined, null, 1, [], {}, { ...facts, exitCode: 'x' }, { ...facts, timedOut: 0 }])
     assert.equal(presentBash(args, meta), undefined)
 })
