@@ -5,6 +5,7 @@ import {
   custom,
   gte,
   int,
+  lazy,
   literal,
   lte,
   minLength,
@@ -50,18 +51,30 @@ const httpSchema = () => ({
   fetchMaxOutputBytes: _default(int().check(gte(1000)), 40_000),
 })
 
+export interface DeepSeekSearchConfig {
+  readonly baseURL?: string | undefined
+  readonly apiKeyEnv: string
+  readonly model: string
+  readonly maxTokens: number
+  readonly maxUses: number
+}
+
+const deepseek: DeepSeekSearchConfig = {
+  apiKeyEnv: 'DEEPSEEK_API_KEY',
+  model: 'deepseek-flash',
+  maxTokens: 4096,
+  maxUses: 5,
+}
+
 const deepseekSchema = () =>
-  prefault(
-    strictObject({
-      /** The base of the Messages format. Default: `/anthropic` at DEEPSEEK_BASE_URL or at DeepSeek. */
-      baseURL: optional(httpUrl()),
-      apiKeyEnv: _default(text(), 'DEEPSEEK_API_KEY'),
-      model: _default(text(), 'deepseek-flash'),
-      maxTokens: count(4096),
-      maxUses: count(5),
-    }),
-    {},
-  )
+  strictObject({
+    /** The base of the Messages format. Default: `/anthropic` at DEEPSEEK_BASE_URL or at DeepSeek. */
+    baseURL: optional(httpUrl()),
+    apiKeyEnv: _default(text(), deepseek.apiKeyEnv),
+    model: _default(text(), deepseek.model),
+    maxTokens: count(deepseek.maxTokens),
+    maxUses: count(deepseek.maxUses),
+  })
 
 const jsonSchema = () =>
   strictObject({
@@ -89,6 +102,7 @@ const jsonSchema = () =>
     answer: optional(pointer()),
   })
 
+// The parts that most configs leave out are built where one has them: every start pays for the rest.
 const searchSchema = () => ({
   /** The tool web_search. */
   search: _default(boolean(), true),
@@ -96,9 +110,15 @@ const searchSchema = () => ({
   searchMaxResults: count(8),
   searchTimeoutMs: delay(60_000),
   /** Search by DeepSeek, with the key of its models. */
-  deepseek: union([literal(false), deepseekSchema()]),
+  deepseek: _default(
+    lazy(() => union([literal(false), deepseekSchema()])),
+    deepseek,
+  ),
   /** Search services that answer in JSON, by the id of the provider. */
-  json: _default(record(text(), jsonSchema()), {}),
+  json: _default(
+    lazy(() => record(text(), jsonSchema())),
+    {},
+  ),
 })
 
 export const webSchema = () =>
@@ -116,5 +136,4 @@ export const webSchema = () =>
 
 export type WebInput = input<ReturnType<typeof webSchema>>
 export type WebConfig = output<ReturnType<typeof webSchema>>
-export type DeepSeekSearchConfig = output<ReturnType<typeof deepseekSchema>>
 export type JsonSearchConfig = output<ReturnType<typeof jsonSchema>>
