@@ -10,7 +10,9 @@ import { Context } from '../kernel/index.ts'
 import type { Inject, PluginObject, SetupResult } from '../kernel/index.ts'
 import type { RowPatch } from '../kernel/loader/index.ts'
 import { approval } from '../plugins/approval/index.ts'
+import { attachments } from '../plugins/attachments/index.ts'
 import { bash } from '../plugins/bash/index.ts'
+import { destructive } from '../plugins/destructive/index.ts'
 import { fs } from '../plugins/fs/index.ts'
 import { llmDemo } from '../plugins/llm-demo/index.ts'
 import { llmOpenAIChat } from '../plugins/llm-openai-chat/index.ts'
@@ -94,9 +96,11 @@ export async function headless(options: HeadlessOptions): Promise<Context> {
     { plugin: recovery },
     store,
     { plugin: rewind, settled: { home, env } },
+    { plugin: destructive, settled: { yes } },
     projectionsIn(home),
     { plugin: title },
     queryIn(home),
+    { plugin: attachments },
     { plugin: fs },
     { plugin: subprocess, settled: { env, ledger: join(home, 'processes') } },
     { plugin: tasks },

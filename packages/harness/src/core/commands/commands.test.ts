@@ -290,14 +290,18 @@ test('a command that could not be called or shown is refused when it is register
 const images = [{ data: 'AAAA', mediaType: 'image/png' }]
 const block: ImageBlock = { type: 'image', attachment: { sha256: 'f00', mediaType: 'image/png', bytes: 3 } }
 
+/** Commands need nothing else of a store. */
+const store = (admitEncodedImages: Attachments['admitEncodedImages']): Attachments =>
+  ({ admitEncodedImages }) as Partial<Attachments> as Attachments
+
 test('pictures are stored before the command sees them', async () => {
   const { ctx, agent, commands, add } = await setup()
   let seen: CommandInvocation | undefined
   const admitted: unknown[] = []
-  const store: Attachments = {
-    admitEncodedImages: async (given, { session }) => (admitted.push(given, session), [block]),
-  }
-  ctx.provide('attachments', store)
+  ctx.provide(
+    'attachments',
+    store(async (given, { session }) => (admitted.push(given, session), [block])),
+  )
   add('look', invocation => void (seen = invocation), { input: { hint: '', images: true } })
   await commands.execute(agent, '/look', never, { images })
   assert.deepEqual(seen?.attachments, [block])
@@ -317,11 +321,12 @@ test('pictures that are not wanted, cannot be stored or are refused end the comm
   }
   assert.deepEqual(await result('/plain'), { kind: 'error', text: '/plain takes no pictures' })
   assert.deepEqual(await result('/look'), { kind: 'error', text: 'pictures cannot be stored here' })
-  ctx.provide('attachments', {
-    admitEncodedImages: async () => {
+  ctx.provide(
+    'attachments',
+    store(async () => {
       throw new Error('at most 20 pictures fit')
-    },
-  })
+    }),
+  )
   assert.deepEqual(await result('/look'), { kind: 'error', text: 'at most 20 pictures fit' })
   assert.equal(ran, 0)
 })
@@ -330,12 +335,13 @@ test('an abort while pictures are stored keeps the command from beginning', asyn
   const { ctx, agent, commands, add } = await setup()
   let ran = 0
   const controller = new AbortController()
-  ctx.provide('attachments', {
-    admitEncodedImages: async () => {
+  ctx.provide(
+    'attachments',
+    store(async () => {
       controller.abort()
       return [block]
-    },
-  })
+    }),
+  )
   add('look', () => void ran++, { input: { hint: '', images: true } })
   await assert.rejects(commands.execute(agent, '/look', controller.signal, { images }), {
     code: 'COMMAND_CANCELLED',
