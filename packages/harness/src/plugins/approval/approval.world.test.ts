@@ -7,6 +7,7 @@ import type { JsonValue, SessionEvent } from '@dsh/protocol'
 import type { Agent } from '../../core/agent/index.ts'
 import { defineTool } from '../../core/tools/index.ts'
 import type { WiderAccess } from '../../core/tools/index.ts'
+import type { Context } from '../../kernel/index.ts'
 import { createHarness } from '../../testing/index.ts'
 import { fs as files } from '../fs/index.ts'
 import { sandbox } from '../sandbox/index.ts'
@@ -45,64 +46,8 @@ export async function createWorld(options: WorldOptions = {}) {
   const plugin = inner.plugin(approval, { rules, ...config })
   await plugin
   const ran: string[] = []
-  addTools()
+  addTools(ctx, ran)
   if (filed.length > 0) await ctx.approval.addRules(filed)
-
-  /** The access that a call was granted stands behind what it ran. */
-  function addTools(): void {
-    const note = (what: string, token: symbol): string => {
-      const grant = ctx.sandboxPolicy.grantOf(token)
-      ran.push(grant === undefined ? what : `${what} [${grant}]`)
-      return 'ran'
-    }
-    ctx.tools.register(
-      defineTool({
-        name: 'bash',
-        description: 'a tool',
-        parameters: {
-          command: { type: 'string', required: true },
-          workdir: { type: 'string' },
-          wants: { type: 'string' },
-        },
-        effects: ({ command, workdir, wants }) => [
-          {
-            kind: 'command',
-            command,
-            ...(workdir !== undefined && { workdir }),
-            ...(wants !== undefined && { wants: { access: wants as WiderAccess, justification: 'to see' } }),
-          },
-        ],
-        presentCall: ({ command }) => ({ card: 'terminal', title: 'a command', data: { command } }),
-        execute: ({ command }, { token }) => note(command, token),
-      }),
-    )
-    ctx.tools.register(
-      defineTool({
-        name: 'other',
-        description: 'a tool',
-        parameters: { command: { type: 'string', required: true } },
-        execute: ({ command }, { token }) => note(command, token),
-      }),
-    )
-    ctx.tools.register(
-      defineTool({
-        name: 'fetch',
-        description: 'a tool',
-        parameters: { url: { type: 'string', required: true } },
-        effects: ({ url }) => [{ kind: 'fetch', url }],
-        execute: ({ url }, { token }) => note(url, token),
-      }),
-    )
-    ctx.tools.register(
-      defineTool({
-        name: 'server',
-        description: 'a tool',
-        parameters: { what: { type: 'string', required: true } },
-        effects: ({ what }) => [{ kind: 'foreign', what }],
-        execute: ({ what }, { token }) => note(what, token),
-      }),
-    )
-  }
 
   const agentIn = async (folder: string | undefined, id: string): Promise<Agent> => {
     const { agent } = await ctx.agents.create({
@@ -171,3 +116,59 @@ function withoutIds(data: SessionEvent['data']): object {
 }
 
 export const allowed = async (): Promise<ApprovalAnswer> => ({ outcome: 'allowed-once' })
+
+/** The access that a call was granted stands behind what it ran. */
+function addTools(ctx: Context, ran: string[]): void {
+  const note = (what: string, token: symbol): string => {
+    const grant = ctx.sandboxPolicy.grantOf(token)
+    ran.push(grant === undefined ? what : `${what} [${grant}]`)
+    return 'ran'
+  }
+  ctx.tools.register(
+    defineTool({
+      name: 'bash',
+      description: 'a tool',
+      parameters: {
+        command: { type: 'string', required: true },
+        workdir: { type: 'string' },
+        wants: { type: 'string' },
+      },
+      effects: ({ command, workdir, wants }) => [
+        {
+          kind: 'command',
+          command,
+          ...(workdir !== undefined && { workdir }),
+          ...(wants !== undefined && { wants: { access: wants as WiderAccess, justification: 'to see' } }),
+        },
+      ],
+      presentCall: ({ command }) => ({ card: 'terminal', title: 'a command', data: { command } }),
+      execute: ({ command }, { token }) => note(command, token),
+    }),
+  )
+  ctx.tools.register(
+    defineTool({
+      name: 'other',
+      description: 'a tool',
+      parameters: { command: { type: 'string', required: true } },
+      execute: ({ command }, { token }) => note(command, token),
+    }),
+  )
+  ctx.tools.register(
+    defineTool({
+      name: 'fetch',
+      description: 'a tool',
+      parameters: { url: { type: 'string', required: true } },
+      effects: ({ url }) => [{ kind: 'fetch', url }],
+      execute: ({ url }, { token }) => note(url, token),
+    }),
+  )
+  ctx.tools.register(
+    defineTool({
+      name: 'server',
+      description: 'a tool',
+      parameters: { what: { type: 'string', required: true } },
+      effects: ({ what }) => [{ kind: 'foreign', what }],
+      execute: ({ what }, { token }) => note(what, token),
+    }),
+  )
+}

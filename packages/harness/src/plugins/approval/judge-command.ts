@@ -9,7 +9,7 @@ import { allowanceOf, restrictionOf, ruleFor } from './match-command.ts'
 import type { Restriction } from './match-command.ts'
 import { coversPath, filesWrittenBy } from './match-effect.ts'
 import { nameOf, subjectText } from './rule.ts'
-import { isWithin, rulesOf } from './rules-in-force.ts'
+import { rulesOf } from './rules-in-force.ts'
 import type { RulesOfKind, StoredRule } from './rules-in-force.ts'
 import type { ApprovalProposal } from './service.ts'
 import { askedByText, deniedByText, sandboxText } from './texts.ts'
@@ -100,21 +100,14 @@ function consequences({ access, isEscape }: Needs): Pick<Verdict, 'grant' | 'isE
   return { ...(access && { grant: access }), ...(isEscape && { isEscape }) }
 }
 
-function onlyReads({ program, folder }: Command, { workspace, unreadablePaths }: Circumstances): boolean {
+function onlyReads({ program, folder }: Command, { workspace, mayReachSecrets }: Circumstances): boolean {
   const cwd = folder === undefined || folder === workspace ? workspace : undefined
   if (program === undefined || !isReadOnly(program, { cwd })) return false
   const words = commandsOf(program).flatMap(each => [
     ...each.words.slice(1),
     ...each.redirections.map(({ target }) => target),
   ])
-  return !words.some(
-    word => word !== undefined && mayReach(resolve(folder ?? workspace, word), unreadablePaths),
-  )
-}
-
-/** A folder may be read with all that lies in it. */
-function mayReach(path: string, secrets: readonly string[]): boolean {
-  return secrets.some(secret => isWithin(secret, path) || isWithin(path, secret))
+  return !words.some(word => word !== undefined && mayReachSecrets(resolve(folder ?? workspace, word)))
 }
 
 function judgeByRules(

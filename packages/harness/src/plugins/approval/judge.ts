@@ -10,7 +10,7 @@ import type { Deed } from './deed.ts'
 import { judgeDeed } from './judge-deed.ts'
 import { namedHosts } from './named-hosts.ts'
 import type { RulesFile } from './rules-file.ts'
-import { inForce } from './rules-in-force.ts'
+import { inForce, isWithin } from './rules-in-force.ts'
 import type { StoredRule } from './rules-in-force.ts'
 import { sessionGrants } from './session-grants.ts'
 import { allowed, judgeAll } from './verdict.ts'
@@ -106,7 +106,10 @@ export class Judge {
       rules: await this.#rulesFor(session, policy),
       workspace: policy.workspaceRoot,
       namedHosts: (isFetched ? session?.fold(namedHosts) : undefined) ?? new Set(),
-      unreadablePaths: policy.unreadablePaths,
+      // A folder is read with all that lies in it.
+      mayReachSecrets: path =>
+        this.#ctx.sandboxPolicy.readRefusal(policy, path) !== undefined ||
+        policy.unreadablePaths.some(secret => isWithin(path, secret)),
       isProtectedBelow: (folder, path) => {
         const root = folder === '/' ? folder : folder.replace(/\/+$/, '')
         const inside = {

@@ -23,9 +23,12 @@ export function restrictionOf<Rule extends CommandRule>(
   program: ShellProgram | undefined,
 ): Restriction<Rule> | undefined {
   let perhaps: Restriction<Rule> | undefined
-  for (const part of program === undefined ? [] : commandsOf(program)) {
+  const parts = program === undefined ? [] : commandsOf(program)
+  for (const [index, part] of parts.entries()) {
+    const isOpen = mayStartAnything(part, parts[index + 1])
     for (const rule of rules) {
-      const match = restricts(rule, part)
+      const spoken = restricts(rule, part)
+      const match = spoken === 'no' && isOpen ? 'maybe' : spoken
       if (match === 'yes') return { rule, match, part }
       if (match === 'maybe') perhaps ??= { rule, match, part }
     }
@@ -42,6 +45,20 @@ function restricts({ prefix: [program = '', ...rest] }: CommandRule, command: Sh
   const name = programOf(command)
   if (name === undefined) return 'maybe'
   return name.toLowerCase() === baseName(program) ? inOrder(rest, words.slice(1)) : 'no'
+}
+
+/** Run what their words say, which then stands behind them. */
+const starters = new Set(
+  (
+    'eval source . exec command builtin env xargs timeout nice ionice nohup setsid stdbuf time watch flock sudo doas su ' +
+    'chroot busybox toybox strace bash sh dash ash ksh mksh zsh trap parallel ssh'
+  ).split(' '),
+)
+
+function mayStartAnything(part: ShellCommand, next: ShellCommand | undefined): boolean {
+  const name = programOf(part)
+  if (name === undefined || !starters.has(name) || !part.words.includes(undefined)) return false
+  return next === undefined || next.via.length <= part.via.length
 }
 
 function inOrder(prefix: readonly string[], words: readonly (string | undefined)[]): Match {

@@ -65,7 +65,7 @@ function isPath(value: unknown): boolean {
 function isHost(value: unknown): boolean {
   if (!isText(value)) return false
   const host = value.startsWith('*.') ? value.slice(2) : value
-  return URL.parse(`https://${host}/`)?.host === host
+  return !host.includes('*') && URL.parse(`https://${host}/`)?.host === host
 }
 
 function shown(value: unknown): string {

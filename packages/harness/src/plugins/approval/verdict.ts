@@ -12,7 +12,8 @@ export interface Circumstances {
   /** Of the session; links resolved. */
   readonly workspace: string
   readonly namedHosts: ReadonlySet<string>
-  readonly unreadablePaths: readonly string[]
+  /** Whether what reads `path` may come by what nobody may read. */
+  mayReachSecrets(path: string): boolean
   /** Whether `path`, which lies below `folder`, is one that runs or configures something there. */
   isProtectedBelow(folder: string, path: string): boolean
 }

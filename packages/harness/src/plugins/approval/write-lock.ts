@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { link, readFile, rename, unlink, writeFile } from 'node:fs/promises'
 import { setTimeout } from 'node:timers/promises'
 import { HarnessError } from '../../kernel/index.ts'
+import { isDead, ownPid } from './env.ts'
 
 const attempts = 40
 const longestWaitMs = 50
@@ -13,7 +14,7 @@ const longestWaitMs = 50
 export async function underWriteLock<T>(path: string, job: () => Promise<T>): Promise<T> {
   const lock = `${path}.lock`
   const claim = `${lock}.${randomUUID()}`
-  await writeFile(claim, String(process.pid), { mode: 0o600, flag: 'wx' })
+  await writeFile(claim, String(ownPid()), { mode: 0o600, flag: 'wx' })
   try {
     await acquire(claim, lock)
   } finally {
@@ -63,16 +64,6 @@ async function removeDead(lock: string): Promise<void> {
   // Whoever came between has its lock back.
   if ((await readFile(aside, 'utf8')) !== owner) await link(aside, lock).catch(() => {})
   await unlink(aside)
-}
-
-function isDead(pid: number): boolean {
-  if (!Number.isSafeInteger(pid) || pid <= 0) return false
-  try {
-    process.kill(pid, 0)
-    return false
-  } catch (error) {
-    return codeOf(error) === 'ESRCH'
-  }
 }
 
 function codeOf(error: unknown): string | undefined {
