@@ -23,7 +23,9 @@ interface Level {
  * program and is no boundary: the host believes nothing that comes from here.
  */
 export class NodeChild {
-  readonly fs = process.getBuiltinModule('node:fs')
+  readonly write = process.getBuiltinModule('node:fs').writeSync
+  readonly bytesOf = Buffer.from
+  readonly nobody = new Int32Array(new SharedArrayBuffer(4))
   readonly vm = process.getBuiltinModule('node:vm')
   readonly stringify = JSON.stringify
   readonly parse = JSON.parse
@@ -172,13 +174,13 @@ export class NodeChild {
   }
 
   put(text: string): void {
-    let bytes = Buffer.from(text)
+    let bytes = this.bytesOf(text)
     while (bytes.length > 0) {
       try {
-        bytes = bytes.subarray(this.fs.writeSync(1, bytes))
+        bytes = bytes.subarray(this.write(1, bytes))
       } catch (error) {
         if ((error as { code?: unknown }).code !== 'EAGAIN') throw error
-        this.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1)
+        this.wait(this.nobody, 0, 0, 1)
       }
     }
   }

@@ -14,10 +14,6 @@ class Lossy(Exception):
     pass
 
 
-def kind(value):
-    return "a " + type(value).__name__
-
-
 def scalar(value, path):
     if value is None:
         return "null"
@@ -35,7 +31,7 @@ def scalar(value, path):
         if value != value or value in (float("inf"), float("-inf")) or str(value) == "-0.0":
             raise Lossy(path() + " is " + str(value))
         return repr(value)
-    raise Lossy(path() + " is " + kind(value))
+    raise Lossy(path() + " is of type " + type(value).__name__)
 
 
 # Neither the stack of Python nor that of json bounds the depth.
@@ -73,10 +69,11 @@ def encode(root, name):
         if not level["first"]:
             text.append(",")
         level["first"] = False
+        if not level["list"] and type(key) is not str:
+            levels.pop()
+            raise Lossy(path() + " has a key of type " + type(key).__name__)
         level["key"] = key
         if not level["list"]:
-            if type(key) is not str:
-                raise Lossy(path() + " has " + kind(key) + " for a key")
             text.append(scalar(key, path) + ":")
         put(value)
     return "".join(text)
