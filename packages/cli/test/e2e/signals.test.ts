@@ -36,7 +36,7 @@ test('a running command ends with its turn', async t => {
   await provider({
     script: [reply.toolCall('bash', { command: 'echo $$ > pid; sleep 1000', description: 'Wait' })],
   })
-  const run = start(['run', '--yes', 'go'])
+  const run = start(['run', '--permission', 'full-access', 'go'])
   const pid = await pidIn(join(work, 'pid'))
   run.child.kill('SIGINT')
   assert.equal((await run.ended).code, 130)
@@ -54,7 +54,7 @@ test('a second signal ends at once and takes the children along', async t => {
       reply.text('ok'),
     ],
   })
-  const run = start(['run', '--yes', 'go'])
+  const run = start(['run', '--permission', 'full-access', 'go'])
   const pid = await pidIn(join(work, 'pid'))
   run.child.kill('SIGINT')
   await sleep(300)

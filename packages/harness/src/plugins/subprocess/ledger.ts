@@ -68,27 +68,29 @@ export class ProcessLedger {
    * Ends what programs left running that were killed themselves. Touches only processes that carry the mark of a
    * program which provably is dead, and their children.
    */
-  async reap(signal: AbortSignal): Promise<void> {
+  async reap(): Promise<void> {
     const { folder, nonce, marked, send } = this.#place
     const own = ownHost(nonce)
     const names = await readdir(folder).catch(() => [])
-    for (const name of names) {
-      const host = parseName(name)
-      if (own === undefined || host === undefined || signal.aborted || !isDead(host, own)) continue
-      // This program is itself a thing that was left running.
-      if (marked?.startsWith(`${host.nonce}.`) === true) continue
-      if (host.boot === own.boot && !(await endAll(host, send, signal))) continue
-      await rm(join(folder, name), { force: true }).catch(() => {})
-    }
+    await Promise.all(
+      names.map(async name => {
+        const host = parseName(name)
+        if (own === undefined || host === undefined || !isDead(host, own)) return
+        // This program is itself a thing that was left running.
+        if (marked?.startsWith(`${host.nonce}.`) === true) return
+        if (host.boot === own.boot && !(await endAll(host, send))) return
+        await rm(join(folder, name), { force: true }).catch(() => {})
+      }),
+    )
   }
 }
 
 /** Whether nothing of `host` is left. */
-async function endAll(host: Host, send: SendSignal, signal: AbortSignal): Promise<boolean> {
+async function endAll(host: Host, send: SendSignal): Promise<boolean> {
   const find = () => findMarked(markerOf(host.nonce), Number(host.startTime))
   signalAll(find(), 'SIGTERM', send)
   const deadline = performance.now() + graceMs
-  while (find().length > 0 && performance.now() < deadline && !signal.aborted)
+  while (find().length > 0 && performance.now() < deadline)
     await new Promise(resolve => setTimeout(resolve, pollMs))
   for (let round = 0; round < rounds; round++) {
     const left = find()

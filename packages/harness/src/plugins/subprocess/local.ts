@@ -42,7 +42,6 @@ export class LocalSubprocess implements Subprocess {
   /** Trees whose program ended while something of the group lived on. */
   readonly #left = new Set<RunningProcess>()
   readonly #ledger: ProcessLedger | undefined
-  readonly #reaping = new AbortController()
   #reaped: Promise<void> | undefined
   #count = 0
   #isClosed = false
@@ -110,9 +109,9 @@ export class LocalSubprocess implements Subprocess {
     return running
   }
 
-  /** Ends what programs left running that were killed themselves, once. */
+  /** Ends what programs left running that were killed themselves, once, in less than a second. */
   reap(): Promise<void> {
-    this.#reaped ??= this.#ledger?.reap(this.#reaping.signal) ?? Promise.resolve()
+    this.#reaped ??= this.#ledger?.reap() ?? Promise.resolve()
     return this.#reaped
   }
 
@@ -122,8 +121,7 @@ export class LocalSubprocess implements Subprocess {
     const ends = await Promise.allSettled([...this.#running].map(running => running.end()))
     // To look for them takes a look at every process of the machine.
     if (this.#count > 0 && this.#signalStrays('SIGTERM') > 0) await this.#endStrays()
-    this.#reaping.abort()
-    await this.#reaped
+    await this.reap()
     if (this.#count > 0 && this.#strays().length === 0) this.#ledger?.close()
     const failed = ends.flatMap(end => (end.status === 'rejected' ? [end.reason as unknown] : []))
     if (failed.length > 0) throw new AggregateError(failed, 'processes could not be ended')
