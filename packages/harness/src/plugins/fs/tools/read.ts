@@ -1,14 +1,19 @@
+import type { ImageBlock } from '@dsh/protocol'
 import { defineTool, ToolArgsError } from '../../../core/tools/index.ts'
 import type { ToolDefinition, ToolRunContext } from '../../../core/tools/index.ts'
-import { isFields } from '../../../kernel/index.ts'
 import type { Context } from '../../../kernel/index.ts'
 import { FsError } from '../errors.ts'
+import { hasCode } from '../failure.ts'
 import { fileMeta } from '../observed.ts'
 import type { FsDirEntry, FsInfo, FsTarget } from '../service.ts'
+import { presentRead } from '../present-read.ts'
+import { renderRead } from '../render.ts'
+import type { ReadValue } from '../render.ts'
 import { missingText } from '../suggest.ts'
 import { WindowReader } from '../window.ts'
 import type { TextWindow } from '../window.ts'
 import { resolveArgument } from './path.ts'
+import { imageSchema, pictureIn } from './picture.ts'
 
 export interface ReadConfig {
   /** Lines one call gives at most. */
@@ -25,13 +30,16 @@ export const readSection = 'Read a file before you change it. Read long files in
 
 const artifactName = /^artifact:([0-9a-f]{64})$/
 
-const description = 'Read a text file as numbered lines ("12: text"), or list a folder.'
+const description = 'Read a text file as numbered lines ("12: text"), see a picture, or list a folder.'
 
 interface Seen {
-  readonly type: 'file' | 'directory'
+  readonly type: ReadValue['type']
   readonly info: FsInfo
   readonly window: TextWindow
+  readonly image?: ImageBlock['attachment']
 }
+
+const noText: TextWindow = { lines: [], totalLines: 0, isCapped: false }
 
 export function readTool(ctx: Context, config: ReadConfig): ToolDefinition {
   return defineTool({
@@ -44,7 +52,7 @@ export function readTool(ctx: Context, config: ReadConfig): ToolDefinition {
     },
     output: {
       schema: {
-        type: { type: 'string', enum: ['file', 'directory'], required: true },
+        type: { type: 'string', enum: ['file', 'directory', 'image'], required: true },
         path: { type: 'string', required: true },
         offset: { type: 'integer', required: true },
         lines: {
@@ -61,6 +69,7 @@ export function readTool(ctx: Context, config: ReadConfig): ToolDefinition {
         },
         totalLines: { type: 'integer', required: true },
         capped: { type: 'boolean', required: true },
+        image: imageSchema,
         seen: {
           type: 'object',
           additionalProperties: false,
@@ -71,9 +80,10 @@ export function readTool(ctx: Context, config: ReadConfig): ToolDefinition {
         },
       },
       render: (_args, value) => renderRead(value),
-      presentationMeta: (_args, { path, seen, offset, lines, totalLines }) => ({
+      presentationMeta: (_args, { path, seen, offset, lines, totalLines, image }) => ({
         path,
         ...(seen && { seen }),
+        ...(image && { image }),
         offset,
         lines: lines.length,
         totalLines,
@@ -82,14 +92,7 @@ export function readTool(ctx: Context, config: ReadConfig): ToolDefinition {
     },
     isConcurrencySafe: () => true,
     presentCall: ({ file_path }) => ({ card: 'read', title: file_path }),
-    presentResult(_args, { meta }) {
-      if (!isFields(meta)) return undefined
-      const { path, offset, lines, totalLines, lang } = meta
-      if (typeof path !== 'string' || typeof lang !== 'string') return undefined
-      if (![offset, lines, totalLines].every(Number.isInteger)) return undefined
-      const data = { path, offset, lines, totalLines, lang } as Record<string, number | string>
-      return { card: 'read', title: path, data }
-    },
+    presentResult: (_args, { meta }) => presentRead(meta),
     async execute({ file_path, offset: from, limit }, exec) {
       const offset = positive('offset', from || 1)
       const most = Math.min(positive('limit', limit ?? config.readLimit), config.readLimit)
@@ -98,11 +101,11 @@ export function readTool(ctx: Context, config: ReadConfig): ToolDefinition {
       if (kept !== undefined)
         return { type: 'file' as const, path: file_path, ...facts(file_path, offset, kept) }
       const target = await resolveArgument(ctx, file_path, exec)
-      const { type, info, window } = await see(ctx, target, wanted)
+      const { type, info, window, image } = await see(ctx, target, wanted)
       const { path, seen } = fileMeta(target, info.version)
-      const told = facts(path, offset, window)
+      const told = facts(path, image === undefined ? offset : 1, window)
       ctx.veto('fs/observed', target, { kind: 'present', version: info.version }, exec)
-      return { type, path, ...told, seen }
+      return { type, path, ...told, seen, ...(image && { image }) }
     },
   })
 }
@@ -153,8 +156,14 @@ async function see(ctx: Context, target: FsTarget, wanted: Wanted): Promise<Seen
     for (const entry of await ctx.fs.listDir(target, signal)) reader.push(`${entryName(entry)}\n`)
     return { type: 'directory', info, window: reader.end() }
   }
-  if ((info.size ?? 0) < config.readStreamMinSize) reader.push(await ctx.fs.readText(target, signal))
-  else for await (const piece of await ctx.fs.streamText(target, signal)) reader.push(piece)
+  try {
+    if ((info.size ?? 0) < config.readStreamMinSize) reader.push(await ctx.fs.readText(target, signal))
+    else for await (const piece of await ctx.fs.streamText(target, signal)) reader.push(piece)
+  } catch (error) {
+    if (!hasCode(error, 'FS_NOT_TEXT')) throw error
+    const image = await pictureIn(ctx, { target, info, notText: error as FsError }, exec)
+    return { type: 'image', info, window: noText, image }
+  }
   return { type: 'file', info, window: reader.end() }
 }
 
@@ -166,29 +175,4 @@ function windowFor({ config, offset, limit }: Wanted): WindowReader {
 /** A name may hold line ends; here it is one line. */
 function entryName({ name, type }: FsDirEntry): string {
   return name.replace(/[\r\n]/g, '?') + (type === 'directory' ? '/' : '')
-}
-
-interface Rendered {
-  readonly type: 'file' | 'directory'
-  readonly path: string
-  readonly lines: readonly { readonly number: number; readonly text: string }[]
-  readonly totalLines: number
-  readonly capped: boolean
-}
-
-function renderRead(value: Rendered): string {
-  const { type, path, lines } = value
-  const rows = lines.map(({ number, text }) => (type === 'file' ? `${number}: ${text}` : text))
-  const body = rows.length === 0 ? '' : `${rows.join('\n')}\n\n`
-  return `<path>${path}</path>\n<type>${type}</type>\n<content>\n${body}${footer(value)}\n</content>`
-}
-
-function footer({ type, lines, totalLines, capped }: Rendered): string {
-  const unit = type === 'file' ? 'lines' : 'entries'
-  if (totalLines === 0) return type === 'file' ? '(the file is empty)' : '(the folder is empty)'
-  const first = lines.at(0)?.number ?? 0
-  const last = lines.at(-1)?.number ?? 0
-  if (last === totalLines) return `(end; ${totalLines} ${unit} in all)`
-  const why = capped ? 'cut for its size; ' : ''
-  return `(${why}${unit} ${first}-${last} of ${totalLines}; next offset ${last + 1})`
 }
