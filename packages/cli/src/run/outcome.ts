@@ -49,7 +49,7 @@ export function exitCodeOf({ end, stopCode, failure, wasDenied }: RunFacts): num
 
 export function resultOf(facts: RunFacts): RunResult {
   const { sessionId, end, usage, changedFiles, failure } = facts
-  const error = failure ?? (end.kind === 'error' ? end.error : undefined)
+  const error = failure ?? errorOf(end)
   return {
     status: end.kind,
     sessionId,
@@ -58,6 +58,13 @@ export function resultOf(facts: RunFacts): RunResult {
     changedFiles,
     ...(error === undefined ? {} : { error: { code: error.code, message: error.message } }),
   }
+}
+
+/** What stopped the turn, if neither the model nor a person did. */
+function errorOf(end: TurnEndReason): { readonly code: string; readonly message: string } | undefined {
+  if (end.kind === 'error') return end.error
+  const isStopped = end.kind === 'aborted' && end.reason.kind === 'hook'
+  return isStopped ? { code: 'STOPPED', message: end.reason.reason } : undefined
 }
 
 /** The result of a run in which no turn began. */

@@ -1,7 +1,6 @@
 import type { Agent } from '@dsh/harness/agent'
 import { createUserMessage } from '@dsh/harness/llm'
 import type {} from '@dsh/harness/plugins/recovery'
-import type { SandboxMode } from '@dsh/harness/plugins/sandbox'
 import type { Session } from '@dsh/harness/session'
 import type { MessageSource, UserMessage } from '@dsh/protocol'
 import { correctionFor } from './answer-schema.ts'
@@ -13,6 +12,7 @@ import { writeLastModel } from './last-model.ts'
 import type { ModelChoice } from './model.ts'
 import { openSession, targetOf } from './open.ts'
 import type { Target } from './open.ts'
+import { tellPermission } from './permission.ts'
 import { tellOutcome } from './report.ts'
 import type { Stop } from './signals.ts'
 import { Watch } from './watch.ts'
@@ -56,7 +56,7 @@ async function runIn(target: Target, job: Job): Promise<number> {
   // A session keeps the mode it began in until somebody names another.
   const { permission = target.isNew ? ctx.sandboxPolicy.modeOf(session) : undefined } = options
   if (permission !== undefined) ctx.sandboxPolicy.setMode(session, permission)
-  io.err.line(permissionLine(ctx.sandboxPolicy.modeOf(session), job))
+  tellPermission(session, job)
   if (canAsk(io)) answerAsks(ctx, io)
   const talk = await converse(handle.agent, watch, job)
   if (options.model !== undefined && watch.tally.hasAnswer) await keepModel(choice, job)
@@ -80,18 +80,6 @@ function startLines(
   const demo = 'no key was found, so the demo model answers from a script; `dsh models` shows what to set'
   return reason === 'demo' ? [demo, line] : [line]
 }
-
-function permissionLine(mode: SandboxMode, { options, io }: Job): string {
-  if (mode === 'full-access') return `full-access: nothing is asked or refused; ${noSandbox}`
-  if (mode === 'read-only') return 'read-only: commands and changes of files are refused'
-  const start = 'workspace-write: files of the folder may be changed'
-  if (options.yes) return `${start}, commands are allowed; ${noSandbox}`
-  return canAsk(io)
-    ? `${start}, you are asked before commands; ${noSandbox}`
-    : `${start}, commands are refused`
-}
-
-const noSandbox = 'no sandbox: commands run with your own rights'
 
 /** The turn of the prompt, and where the answer does not fit the schema, one more. */
 async function converse(agent: Agent, watch: Watch, job: Job): Promise<Talk> {

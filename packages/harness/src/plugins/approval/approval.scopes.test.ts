@@ -401,8 +401,7 @@ test('the model is told of its mode, its sandbox, and whether somebody can be as
   const nobody = 'Nobody can allow more here: do without, and say what you would need.'
   assert.equal(await told(), `Permission mode: workspace-write. ${files}; ${commands}. ${nobody}`)
   const stop = world.answer(allowed)
-  const ask =
-    'Try first; what is refused may be asked for once, with sandbox_permissions and justification, and the user decides.'
+  const ask = 'What is asked for beyond that, the user decides.'
   assert.equal(await told(), `Permission mode: workspace-write. ${files}; ${commands}. ${ask}`)
   world.ctx.sandboxPolicy.setMode(world.agent.session, 'read-only')
   assert.equal(

@@ -19,8 +19,7 @@ const confinedTexts: typeof filesTexts = {
   'read-only': 'commands run in a sandbox that writes nothing and has no network',
   'workspace-write': 'commands run in a sandbox that writes nothing elsewhere and has no network',
 }
-const askText =
-  'Try first; what is refused may be asked for once, with sandbox_permissions and justification, and the user decides.'
+const askText = 'What is asked for beyond that, the user decides.'
 const nobodyText = 'Nobody can allow more here: do without, and say what you would need.'
 
 /** What a model is told of the mode it works in. Names no path: paths are foreign text, and this is a template. */

@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { permissionLine, unconfinedText } from './permission.ts'
+
+const confined = 'commands run in a sandbox, where one works, without the network'
+
+test('a run says what tools may do, and who can allow more', () => {
+  const files = 'workspace-write: files of the folder may be changed'
+  assert.equal(permissionLine('workspace-write', 'asked'), `${files}; ${confined}; you are asked for more`)
+  assert.equal(
+    permissionLine('workspace-write', 'yes'),
+    `${files}; ${confined}; what is asked is allowed, but nothing beyond the sandbox`,
+  )
+  assert.equal(permissionLine('workspace-write', 'nobody'), `${files}; ${confined}; more is refused`)
+  assert.equal(
+    permissionLine('read-only', 'nobody'),
+    `read-only: no file is changed; ${confined}; more is refused`,
+  )
+  assert.equal(
+    permissionLine('full-access', 'asked'),
+    'full-access: nothing is asked, and commands run with your own rights',
+  )
+})
+
+test('where no sandbox works, what becomes of commands is said', () => {
+  assert.equal(
+    unconfinedText('workspace-write', 'asked'),
+    'no sandbox works here, so you are asked before commands that may do more than read, which run with your own rights',
+  )
+  assert.equal(
+    unconfinedText('workspace-write', 'yes'),
+    'no sandbox works here, so commands run with your own rights',
+  )
+  const refused = 'no sandbox works here, so commands that may do more than read are refused'
+  assert.equal(unconfinedText('workspace-write', 'nobody'), refused)
+  assert.equal(unconfinedText('read-only', 'yes'), refused)
+})
