@@ -46,10 +46,19 @@ export interface HeadlessOptions {
   readonly permission: SandboxMode
   /** Allows what would be asked. */
   readonly yes?: boolean
+  /** What the run may use up; the turn ends there. Money in USD. */
+  readonly limits?: RunLimits
   /** Composition files that add, change and switch off plugins, the weakest first. */
   readonly files?: readonly string[]
   /** Hears also what fails while the plugins end. */
   readonly onFailure?: FailureListener
+}
+
+export interface RunLimits {
+  readonly maxCost?: number
+  readonly maxTokens?: number
+  readonly maxSteps?: number
+  readonly maxSeconds?: number
 }
 
 /** A plugin of the preset, by the name that `dsh.yml` knows it under, and what the program itself settles of its config. */
@@ -70,7 +79,8 @@ interface Parts {
 
 /** What one task needs, without a surface. */
 export async function headless(options: HeadlessOptions): Promise<Context> {
-  const { home, env, permission, yes = false, files = [], onFailure } = options
+  const { home, env, permission, yes = false, limits = {}, files = [], onFailure } = options
+  const isLimited = Object.keys(limits).length > 0
   const ctx = new Context()
   if (onFailure !== undefined)
     ctx.on('internal/error', (error, { name }, where) => onFailure(error, name, where))
@@ -86,6 +96,7 @@ export async function headless(options: HeadlessOptions): Promise<Context> {
   const [store, ...stores] = storesIn(home)
   const others = [
     ...stores,
+    { plugin: budget },
     { plugin: retention },
     { plugin: sandboxExtension },
     { plugin: codeRuntime },
@@ -110,6 +121,7 @@ export async function headless(options: HeadlessOptions): Promise<Context> {
     { plugin: repeatToolGuard },
     { plugin: spillPolicy },
     { plugin: todo },
+    ...(isLimited ? [{ plugin: budget, settled: limits }] : []),
     { plugin: toolSearch },
     { plugin: llmDemo },
     { plugin: llmOpenAIChat, settled: { env } },
@@ -142,7 +154,7 @@ function rowsOf({ base }: Parts): readonly { readonly id: string; readonly name:
 }
 
 function finder({ base, others }: Parts): (name: string) => object | undefined {
-  const byName = new Map([...base, ...others].map(builtIn => [builtIn.plugin.name, builtIn]))
+  const byName = new Map([...others, ...base].map(builtIn => [builtIn.plugin.name, builtIn]))
   return name => {
     const found = byName.get(name)
     return found === undefined ? undefined : withSettled(found)
@@ -244,6 +256,7 @@ const storeSqlite = whenChosen(
   'store-sqlite',
   async () => (await import('../plugins/store-sqlite/index.ts')).storeSqlite,
 )
+const budget = whenChosen('budget', async () => (await import('../plugins/budget/index.ts')).budget)
 const retention = whenChosen(
   'retention',
   async () => (await import('../plugins/retention/index.ts')).retention,

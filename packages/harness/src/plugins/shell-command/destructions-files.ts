@@ -7,7 +7,8 @@ import type { ShellCommand } from './program.ts'
 type Reader = (args: readonly Argument[]) => readonly Loss[]
 
 const readers: Readonly<Record<string, Reader>> = {
-  rm: args => deleting(split(args).operands),
+  // It refuses to remove where it stands, and what is above.
+  rm: args => deleting(split(args).operands.filter(({ value }) => !/(?:^|\/)\.\.?\/*$/.test(value ?? ''))),
   unlink: args => deleting(split(args).operands),
   shred: args => deleting(split(args, ['n', 's']).operands),
   mkfs: args => deleting(split(args, ['t']).operands),
@@ -36,10 +37,10 @@ export function fileLosses(command: ShellCommand): readonly Loss[] {
   return readers[program]?.(args) ?? []
 }
 
-/** The folder that all of a pattern lies in, where it is sure. */
+/** The folder that all of a pattern lies in, as `folder/*`, where it is sure. */
 export function folderOf(stem: string): string | undefined {
   const at = stem.lastIndexOf('/')
-  return at < 0 ? undefined : stem.slice(0, at + 1)
+  return at < 0 ? undefined : `${stem.slice(0, at + 1)}*`
 }
 
 function deleting(operands: readonly Argument[]): readonly Loss[] {
@@ -88,10 +89,15 @@ function readFind(args: readonly Argument[]): readonly Loss[] {
     /^-(?:fprint|fprint0|fprintf|fls)$/.test(arg.value ?? '') ? [args[index + 1]] : [],
   )
   const places = placesOf(args)
-  const deletes: readonly Loss[] = isDeleting
-    ? deleting(places.length === 0 ? [{ value: '.', stem: '.' }] : places)
-    : []
+  const isSelective = args.some(({ value }) => /^-i?(?:name|path|regex|wholename)$/.test(value ?? ''))
+  const all = places.length === 0 ? [{ value: '.', stem: '.' }] : places
+  const deletes = isDeleting ? deleting(isSelective ? all.map(withSome) : all) : []
   return [...deletes, ...overwriting(written.filter(each => each !== undefined))]
+}
+
+/** Some of what is below, and not the folder itself. */
+function withSome({ value, stem }: Argument): Argument {
+  return { value: value === undefined ? undefined : `${value}/*`, stem }
 }
 
 /** Where a search begins: all words before the first condition. */

@@ -36,8 +36,7 @@ const readers: Readonly<Record<string, (deed: Deed) => readonly Loss[]>> = {
       : branchMoved(deed, /^-C|^--force-create/),
   restore: readRestore,
   clean: deed => (deed.has(/^-[a-zA-Z]*n|^--dry-run$/) ? [] : [{ kind: 'delete', isDeep: true }]),
-  stash: ({ rest: [first] }) =>
-    first === 'drop' || first === 'clear' ? [{ kind: 'refs', refs: ['refs/stash'] }] : [],
+  stash: readStash,
   branch: deed => (deed.has(/^-[a-zA-Z]*[dDfMC]|^--(?:delete|force)$/) ? [refsOf(deed, 'refs/heads/')] : []),
   tag: deed => (deed.has(/^-[a-zA-Z]*[df]|^--(?:delete|force)$/) ? [refsOf(deed, 'refs/tags/')] : []),
   push: deed => (isForced(deed) ? [{ kind: 'remote' }] : []),
@@ -105,6 +104,12 @@ function readRestore(deed: Deed): readonly Loss[] {
   if (isIndexOnly) return []
   if (deed.has(/^--pathspec-from-file/)) return [discardAll]
   return [discard(deed, [...operands, ...behind])]
+}
+
+function readStash({ rest: [first] }: Deed): readonly Loss[] {
+  if (first === 'drop' || first === 'clear') return [{ kind: 'refs', refs: ['refs/stash'] }]
+  const putsAway = first === undefined || first === 'push' || first === 'save' || first.startsWith('-')
+  return putsAway ? [discardAll] : []
 }
 
 function branchMoved(deed: Deed, forced: RegExp): readonly Loss[] {

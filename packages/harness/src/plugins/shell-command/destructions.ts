@@ -10,7 +10,7 @@ export interface Destruction {
   readonly kind: DestructionKind
   /** As it is written. */
   readonly command: string
-  /** Absolute; a folder stands for all below it where `isDeep`, else for the files of these names in it. */
+  /** Absolute; where `isDeep` a folder stands for all below it, and `folder/*` for some of that. */
   readonly paths: readonly string[]
   readonly isDeep: boolean
   /** More than `paths` may be meant: only the shell can know. */
