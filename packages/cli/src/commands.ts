@@ -43,6 +43,18 @@ export const commands: readonly (Command | CommandGroup)[] = [
         value: 'FILE',
         about: 'the answer must be JSON that fits the JSON Schema in FILE',
       },
+      'max-cost': { type: 'string', value: 'USD', about: 'stop before a request once this much is spent' },
+      'max-tokens': {
+        type: 'string',
+        value: 'N',
+        about: 'stop once N tokens are used, cached ones included',
+      },
+      'max-turns': { type: 'string', value: 'N', about: 'ask the model at most N times' },
+      'max-time': {
+        type: 'string',
+        value: 'SECONDS',
+        about: 'stop after so long, also in the middle of a tool',
+      },
     },
     notes: [
       'Without PROMPT, or with -, the prompt is read from standard input; with one, standard input is left alone.',

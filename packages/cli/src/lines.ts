@@ -33,7 +33,7 @@ export function endOf(reason: TurnEndReason): string {
     case 'completed':
       return 'done'
     case 'aborted':
-      return 'cancelled'
+      return reason.reason.kind === 'hook' ? `stopped: ${oneLine(reason.reason.reason)}` : 'cancelled'
     case 'blocked':
       return 'blocked before the model was asked'
     case 'error':

@@ -39,11 +39,11 @@ interface Order {
 async function begin(prompt: string, { args, options, stop, io }: Order): Promise<number> {
   try {
     const { home, env, cwd } = io
-    const { permission = 'workspace-write', yes, schema: file } = options
+    const { permission = 'workspace-write', yes, limits, schema: file } = options
     const failures = new PluginFailures(io)
     const files = compositionFiles(home)
     const [ctx, schema, last] = await Promise.all([
-      headless({ home, env, permission, yes, files, onFailure: failures.listener }),
+      headless({ home, env, permission, yes, limits, files, onFailure: failures.listener }),
       file === undefined ? undefined : loadSchema(resolve(cwd, file), stop.signal),
       readLastModel(home),
     ])

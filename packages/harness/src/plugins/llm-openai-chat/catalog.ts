@@ -28,6 +28,8 @@ export interface ModelPrice {
   readonly currency: 'CNY' | 'USD'
   readonly cacheRead: number
   readonly input: number
+  /** Absent = as input. */
+  readonly cacheWrite?: number | undefined
   readonly output: number
   /** Hours at which the price is another one, in the zone's own time. */
   readonly peak?: PeakHours
@@ -149,6 +151,7 @@ export const providerCatalog: Readonly<Record<string, ProviderFacts>> = {
         images: true,
         efforts: effortWords,
         quirks: { temperature: 'never' },
+        price: { currency: 'USD', cacheRead: 0.125, input: 1.25, output: 10 },
       },
       'gpt-5-mini': {
         name: 'GPT-5 mini',
@@ -157,6 +160,7 @@ export const providerCatalog: Readonly<Record<string, ProviderFacts>> = {
         images: true,
         efforts: effortWords,
         quirks: { temperature: 'never' },
+        price: { currency: 'USD', cacheRead: 0.025, input: 0.25, output: 2 },
       },
     },
   },
