@@ -10,7 +10,7 @@ import type { Decision } from './answer.ts'
 import type { ApprovalConfig } from './config.ts'
 import type { JudgedCalls } from './enforce.ts'
 import type { ApprovalPolicy } from './events.ts'
-import type { RulesFile } from './rules-file.ts'
+import type { OpenRules, RulesFile } from './rules-file.ts'
 import type { ApprovalQuestion } from './service.ts'
 import type { Verdict } from './verdict.ts'
 
@@ -21,7 +21,7 @@ const nobodyReason = 'do without it or tell the user what to allow'
 export interface AskingParts {
   readonly config: ApprovalConfig
   readonly calls: JudgedCalls
-  readonly file: RulesFile | undefined
+  readonly openRules: OpenRules | undefined
   policyOf(agent: Agent): ApprovalPolicy
 }
 
@@ -118,7 +118,9 @@ export class Asking {
     if (decision.scope !== 'rule' || decision.rules === undefined) return decision
     try {
       const { workspaceRoot: folder } = await this.#ctx.sandboxPolicy.resolve({ session })
-      const filed = await rulesFileOf(this.#parts).add(decision.rules.map(rule => ({ ...rule, folder })))
+      const filed = await (
+        await rulesFileOf(this.#parts)
+      ).add(decision.rules.map(rule => ({ ...rule, folder })))
       return { ...decision, rules: filed.map(({ rule }) => rule) }
     } catch (error) {
       this.#ctx.fiber.report(error, 'permission rules')
@@ -127,9 +129,9 @@ export class Asking {
   }
 }
 
-/** Throws NO_RULES_FILE where none is configured. */
-export function rulesFileOf({ file }: Pick<AskingParts, 'file'>): RulesFile {
-  if (file !== undefined) return file
+/** Rejects with NO_RULES_FILE where none is configured. */
+export async function rulesFileOf({ openRules }: Pick<AskingParts, 'openRules'>): Promise<RulesFile> {
+  if (openRules !== undefined) return await openRules()
   throw new HarnessError('NO_RULES_FILE', 'no file is configured that keeps permission rules')
 }
 

@@ -3,8 +3,9 @@ import type { Context } from '../../kernel/index.ts'
 import { FsError } from '../fs/index.ts'
 import type { FsActor, FsTarget } from '../fs/index.ts'
 import type { SandboxMode } from '../sandbox/index.ts'
-import type { Judge, Judgement } from './judge.ts'
+import type { Judge } from './judge.ts'
 import { allowed } from './verdict.ts'
+import type { Judgement } from './verdict.ts'
 
 export interface JudgedCall extends Judgement {
   /** Whether somebody allowed what was asked. */

@@ -10,7 +10,7 @@ import { bindToPaths, enforce } from './enforce.ts'
 import type { JudgedCalls } from './enforce.ts'
 import { Judge } from './judge.ts'
 import { LoggedApproval } from './logged-approval.ts'
-import { RulesFile } from './rules-file.ts'
+import type { OpenRules, RulesFile } from './rules-file.ts'
 
 export * from './events.ts'
 export * from './service.ts'
@@ -36,9 +36,9 @@ export const approval: PluginObject<ApprovalInput, ApprovalConfig> = {
   },
   apply(ctx: Context, config: ApprovalConfig) {
     const calls: JudgedCalls = new WeakMap()
-    const file = config.rules === undefined ? undefined : new RulesFile(config.rules)
-    const judge = new Judge(ctx, file)
-    const service = new LoggedApproval(ctx, { config, judge, calls, file })
+    const openRules = config.rules === undefined ? undefined : opener(config.rules)
+    const judge = new Judge(ctx, openRules)
+    const service = new LoggedApproval(ctx, { config, judge, calls, openRules })
     declareEvents(ctx)
     ctx.provide('approval', service)
     ctx.effect(() => () => service.close(), 'open questions')
@@ -57,4 +57,10 @@ export const approval: PluginObject<ApprovalInput, ApprovalConfig> = {
         }),
     })
   },
+}
+
+function opener(path: string): OpenRules {
+  let opened: Promise<RulesFile> | undefined
+  return async () =>
+    await (opened ??= import('./rules-file.ts').then(({ RulesFile: File }) => new File(path)))
 }

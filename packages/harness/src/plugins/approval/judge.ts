@@ -4,17 +4,10 @@ import type { Session } from '../../core/session/index.ts'
 import { readThrown } from '../../core/tools/index.ts'
 import type { ToolEffect } from '../../core/tools/index.ts'
 import type { Context } from '../../kernel/index.ts'
-import type { SandboxExecutionPolicy, SandboxMode, SandboxReadiness } from '../sandbox/index.ts'
-import { deedOf } from './deed.ts'
-import type { Deed } from './deed.ts'
-import { judgeDeed } from './judge-deed.ts'
-import { namedHosts } from './named-hosts.ts'
-import type { RulesFile } from './rules-file.ts'
-import { inForce, isWithin } from './rules-in-force.ts'
-import type { StoredRule } from './rules-in-force.ts'
-import { sessionGrants } from './session-grants.ts'
-import { allowed, judgeAll } from './verdict.ts'
-import type { Circumstances, Verdict } from './verdict.ts'
+import type { SandboxMode, SandboxReadiness } from '../sandbox/index.ts'
+import type { OpenRules } from './rules-file.ts'
+import { allowed } from './verdict.ts'
+import type { Judgement, Verdict } from './verdict.ts'
 
 export interface JudgeRequest {
   readonly name: string
@@ -25,27 +18,22 @@ export interface JudgeRequest {
   readonly signal?: AbortSignal
 }
 
-/** What was found of a call, and the mode it was found in. */
-export interface Judgement {
-  readonly verdict: Verdict
-  readonly mode: SandboxMode
-  /** The files it would write, links resolved. */
-  readonly paths: readonly string[]
-}
-
 const effectKinds = ['write', 'command', 'fetch', 'foreign', 'program'] satisfies ToolEffect['kind'][]
 const noSandboxReason = 'no sandbox is loaded'
 
-/** Looks up all that the judgement of a call depends on. Starts nothing but the first look at the sandbox. */
+/**
+ * Judges calls by what they would do. Starts nothing but the first look at the sandbox; how deeds are judged is loaded
+ * with the first call that does any.
+ */
 export class Judge {
   readonly #ctx: Context
-  readonly #file: RulesFile | undefined
+  readonly #rules: OpenRules | undefined
   readonly #told = new Set<string>()
   #readiness: SandboxReadiness | undefined
 
-  constructor(ctx: Context, file: RulesFile | undefined) {
+  constructor(ctx: Context, rules: OpenRules | undefined) {
     this.#ctx = ctx
-    this.#file = file
+    this.#rules = rules
   }
 
   /** Undefined as long as nothing was judged that a sandbox would hold. */
@@ -60,19 +48,21 @@ export class Judge {
   }
 
   async judge(request: JudgeRequest): Promise<Judgement> {
-    const { session, signal } = request
-    const mode = this.#ctx.sandboxPolicy.modeOf(session)
+    const mode = this.#ctx.sandboxPolicy.modeOf(request.session)
     const effects = await this.#effectsOf(request)
     if ('problem' in effects) return { verdict: unclear(request.name, mode, effects), mode, paths: [] }
     if (effects.length === 0) return { verdict: allowed, mode, paths: [] }
-    const deeds: Deed[] = []
-    for (const effect of effects) {
-      const deed = await deedOf(this.#ctx, effect, session, signal)
-      if (deed !== undefined) deeds.push(deed)
-    }
-    const circumstances = await this.#circumstances(request, deeds, mode)
-    const verdict = judgeAll(deeds.map(deed => judgeDeed(deed, circumstances)))
-    return { verdict, mode, paths: deeds.flatMap(deed => (deed.kind === 'write' ? [deed.path] : [])) }
+    const { lookUp } = await import('./look-up.ts')
+    const { session, signal, agent } = request
+    return await lookUp(effects, {
+      ctx: this.#ctx,
+      mode,
+      session,
+      agent,
+      signal,
+      readiness: () => this.readiness(),
+      filed: async () => await this.#filed(),
+    })
   }
 
   /** The effects, or why they cannot be told. */
@@ -89,54 +79,13 @@ export class Judge {
     }
   }
 
-  async #circumstances(
-    { session, agent }: JudgeRequest,
-    deeds: readonly Deed[],
-    mode: SandboxMode,
-  ): Promise<Circumstances> {
-    const policy = await this.#ctx.sandboxPolicy.resolve({ session })
-    const isRun = deeds.some(({ kind }) => kind === 'command' || kind === 'program')
-    const sandbox = isRun ? await this.readiness() : { isReady: false as const, reason: '' }
-    if (isRun && !sandbox.isReady && mode !== 'full-access')
-      this.#ctx.emit('approval/unconfined', agent, sandbox.reason)
-    const isFetched = deeds.some(({ kind }) => kind === 'fetch')
-    return {
-      mode,
-      sandbox,
-      rules: await this.#rulesFor(session, policy),
-      workspace: policy.workspaceRoot,
-      namedHosts: (isFetched ? session?.fold(namedHosts) : undefined) ?? new Set(),
-      // A folder is read with all that lies in it.
-      mayReachSecrets: path =>
-        this.#ctx.sandboxPolicy.readRefusal(policy, path) !== undefined ||
-        policy.unreadablePaths.some(secret => isWithin(path, secret)),
-      isProtectedBelow: (folder, path) => {
-        const root = folder === '/' ? folder : folder.replace(/\/+$/, '')
-        const inside = {
-          ...policy,
-          mode: 'workspace-write',
-          workspaceRoot: root,
-          writableRoots: [root],
-        } as const
-        return this.#ctx.sandboxPolicy.writeRefusal(inside, path) !== undefined
-      },
+  async #filed(): ReturnType<Awaited<ReturnType<OpenRules>>['read']> {
+    const state = (await (await this.#rules?.())?.read()) ?? { revision: 0, rules: [], problems: [] }
+    for (const problem of state.problems) {
+      if (!this.#told.has(problem)) this.#ctx.fiber.report(new Error(problem), 'permission rules')
+      this.#told.add(problem)
     }
-  }
-
-  async #rulesFor(
-    session: Session | undefined,
-    { workspaceRoot }: SandboxExecutionPolicy,
-  ): Promise<readonly StoredRule[]> {
-    const filed = (await this.#file?.read()) ?? { rules: [], problems: [] }
-    for (const problem of filed.problems) this.#tell(problem)
-    const granted = session?.fold(sessionGrants).map(rule => ({ rule })) ?? []
-    return [...inForce(filed.rules, workspaceRoot), ...granted]
-  }
-
-  #tell(problem: string): void {
-    if (this.#told.has(problem)) return
-    this.#told.add(problem)
-    this.#ctx.fiber.report(new Error(problem), 'permission rules')
+    return state
   }
 }
 

@@ -9,7 +9,7 @@ import type { ApprovalConfig } from './config.ts'
 import type { JudgedCalls } from './enforce.ts'
 import type { ApprovalPolicy, PermissionRule } from './events.ts'
 import type { Judge } from './judge.ts'
-import type { FiledRule, RulesFile, RulesFileState } from './rules-file.ts'
+import type { FiledRule, OpenRules, RulesFileState } from './rules-file.ts'
 import type { ExplainRequest, Explanation } from './service.ts'
 import { sessionGrants } from './session-grants.ts'
 
@@ -17,7 +17,7 @@ interface Parts {
   readonly config: ApprovalConfig
   readonly judge: Judge
   readonly calls: JudgedCalls
-  readonly file: RulesFile | undefined
+  readonly openRules: OpenRules | undefined
 }
 
 /** Policies and grants by the log of each session, rules by the file. */
@@ -75,15 +75,16 @@ export class LoggedApproval implements Approval {
   }
 
   async rules(): Promise<RulesFileState> {
-    return (await this.parts.file?.read()) ?? { revision: 0, rules: [], problems: [] }
+    const file = await this.parts.openRules?.()
+    return (await file?.read()) ?? { revision: 0, rules: [], problems: [] }
   }
 
   async addRules(rules: readonly PermissionRule[]): Promise<readonly FiledRule[]> {
-    return await rulesFileOf(this.parts).add(rules)
+    return await (await rulesFileOf(this.parts)).add(rules)
   }
 
   async removeRules(ids: readonly string[]): Promise<readonly FiledRule[]> {
-    return await rulesFileOf(this.parts).remove(ids)
+    return await (await rulesFileOf(this.parts)).remove(ids)
   }
 
   /** Why what is asked is refused before anybody hears of it. */

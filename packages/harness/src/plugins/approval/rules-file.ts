@@ -28,6 +28,9 @@ export interface RulesFileState {
   readonly problems: readonly string[]
 }
 
+/** Gives the one file; it is loaded when it is first needed. */
+export type OpenRules = () => Promise<RulesFile>
+
 interface Content extends RulesFileState {
   /** As they stand, with those that mean nothing: what is not understood is kept. */
   readonly entries: readonly unknown[]

@@ -31,6 +31,14 @@ export interface Verdict {
   readonly proposals?: readonly ApprovalProposal[]
 }
 
+/** What was found of a call, and the mode it was found in. */
+export interface Judgement {
+  readonly verdict: Verdict
+  readonly mode: SandboxMode
+  /** The files it would write, links resolved. */
+  readonly paths: readonly string[]
+}
+
 export const allowed: Verdict = { decision: 'allow', because: 'it changes nothing that a mode speaks of' }
 
 const strength = ['allow', 'ask', 'deny'] as const
