@@ -27,7 +27,7 @@ export interface Bubblewrap {
   readonly userNamespace: boolean
   /** Keeps processes from making user namespaces of their own, and all that only roots of one may do. */
   readonly lastUserNamespace: boolean
-  /** Parts of /proc that the user may write by owning them; root alone has any. */
+  /** Parts of /proc that may be written by owning them: for root without any capability, the machine's own settings. */
   readonly kernelSettings: readonly string[]
 }
 

@@ -106,7 +106,7 @@ export class LocalSandbox implements Sandbox {
   }
 }
 
-async function findRunner({ platform, uid }: Machine): Promise<Runner> {
+async function findRunner({ platform }: Machine): Promise<Runner> {
   if (platform === 'darwin') {
     return existsSync(seatbeltProgram)
       ? { kind: 'seatbelt' }
@@ -115,8 +115,7 @@ async function findRunner({ platform, uid }: Machine): Promise<Runner> {
   if (platform !== 'linux') return { kind: 'none', reason: systemReason(platform) }
   const program = programFolders.map(folder => join(folder, 'bwrap')).find(isProgram)
   if (program === undefined) return { kind: 'none', reason: missingReason('bubblewrap') }
-  const kernelSettings =
-    uid === 0 ? ['/proc/sys', '/proc/sysrq-trigger'].filter(path => existsSync(path)) : []
+  const kernelSettings = ['/proc/sys', '/proc/sysrq-trigger'].filter(path => existsSync(path))
   let refusal = ''
   for (const [userNamespace, lastUserNamespace] of [
     [true, true],
