@@ -2,23 +2,29 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
+import { skipWithoutBwrap } from './bwrap.ts'
 
 const run = promisify(execFile)
 const patienceMs = 90_000
 
 /** Runs `command` through the tool in a harness with a small heap, and tells what became of it. */
-async function flood(command: string, timeoutMs: number) {
+async function flood(command: string, timeoutMs: number, kind: 'bare' | 'sandboxed' = 'bare') {
   const script = `
     import { CallId, SessionId } from '@dsh/protocol'
     import { bash } from '@dsh/harness/plugins/bash'
+    import { fs } from '@dsh/harness/plugins/fs'
+    import { sandbox } from '@dsh/harness/plugins/sandbox'
     import { subprocess } from '@dsh/harness/plugins/subprocess'
     import { createHarness } from '@dsh/harness/testing'
     const { ctx } = await createHarness()
+    const [, command, timeoutMs, kind] = process.argv
+    await ctx.plugin(fs)
+    if (kind === 'sandboxed') await ctx.plugin(sandbox)
     await ctx.plugin(subprocess)
     await ctx.plugin(bash, { graceMs: 200 })
     let told = 0
     ctx.on('bash/output', ({ text }) => (told += text.length))
-    const { agent } = await ctx.agents.create({ sessionId: SessionId('s'), meta: { cwd: '/tmp' } })
+    const { agent } = await ctx.agents.create({ sessionId: SessionId('s'), meta: { cwd: process.cwd() } })
     const call = args =>
       ctx.tools.execute({ callId: CallId('c'), name: 'bash', arguments: args, signal: new AbortController().signal, agent })
     await call({ command: 'true', description: 'warm up' })
@@ -27,7 +33,6 @@ async function flood(command: string, timeoutMs: number) {
     let peak = 0
     const timer = setInterval(() => (peak = Math.max(peak, process.memoryUsage().rss - before)), 20)
     const started = performance.now()
-    const [, command, timeoutMs] = process.argv
     const result = await call({ command, description: 'flood', timeoutMs: Number(timeoutMs) })
     clearInterval(timer)
     peak = Math.max(peak, process.memoryUsage().rss - before)
@@ -41,7 +46,7 @@ async function flood(command: string, timeoutMs: number) {
     }))
     process.exit(0)`
   const args = ['--conditions=dsh-source', '--max-old-space-size=256', '--input-type=module', '-e', script]
-  const stdout = await outputOf([...args, command, String(timeoutMs)])
+  const stdout = await outputOf([...args, command, String(timeoutMs), kind])
   return JSON.parse(stdout) as {
     text: string
     took: number
@@ -70,23 +75,31 @@ async function outputOf(args: readonly string[]): Promise<string> {
 
 const megabyte = 2 ** 20
 
+async function isBounded(command: string, kind: 'bare' | 'sandboxed'): Promise<void> {
+  const result = await flood(command, 1500, kind)
+  assert.equal(result.timedOut, true)
+  assert.ok(result.took < 20_000, `${result.took} ms`)
+  assert.ok(result.peak < 150, `${result.peak} MB`)
+  assert.ok(result.bytes > 20 * megabyte, `${result.bytes} bytes came`)
+  assert.ok(Buffer.byteLength(result.text) < 26_000)
+  assert.match(result.text, /\n\[… \d+ bytes left out; read artifact:[0-9a-f]{64} for more …\]\n/)
+  assert.ok(result.kept > 4 * megabyte, `${result.kept} bytes can be read`)
+  assert.ok(result.told < 4 * megabyte, 'a listener is not flooded')
+}
+
 for (const command of [
   'yes',
   'head -c 1G /dev/urandom',
   'head -c 1G /dev/urandom | base64',
   'seq 1 1000000000',
 ])
-  test(`output without end is bounded in memory and ended in time: ${command}`, async () => {
-    const result = await flood(command, 1500)
-    assert.equal(result.timedOut, true)
-    assert.ok(result.took < 20_000, `${result.took} ms`)
-    assert.ok(result.peak < 150, `${result.peak} MB`)
-    assert.ok(result.bytes > 20 * megabyte, `${result.bytes} bytes came`)
-    assert.ok(Buffer.byteLength(result.text) < 26_000)
-    assert.match(result.text, /\n\[… \d+ bytes left out; read artifact:[0-9a-f]{64} for more …\]\n/)
-    assert.ok(result.kept > 4 * megabyte, `${result.kept} bytes can be read`)
-    assert.ok(result.told < 4 * megabyte, 'a listener is not flooded')
-  })
+  test(`output without end is bounded in memory and ended in time: ${command}`, () =>
+    isBounded(command, 'bare'))
+
+for (const command of ['yes', 'seq 1 1000000000 >&2; true'])
+  test(`output without end is bounded in the sandbox too: ${command}`, { skip: skipWithoutBwrap() }, () =>
+    isBounded(command, 'sandboxed'),
+  )
 
 test('zeros without end are bounded too, and counted', async () => {
   const result = await flood('cat /dev/zero', 1500)

@@ -205,6 +205,33 @@ test('time-outs, kills and the end of the shell leave nothing of a confined comm
   assert.deepEqual(commandLines(nap), [])
 })
 
+test(
+  'hostile commands are answered at once in the sandbox, with their output made harmless',
+  limits,
+  async () => {
+    await using world = await setup()
+    const cases = {
+      'sleep 60 & echo done': 'done',
+      '(while :; do sleep 1; done) & echo done': 'done',
+      'setsid sleep 60 & echo done': 'done',
+      'nohup sleep 60 >/dev/null 2>&1 & echo up': 'up',
+      'sleep 60 | cat & echo hi': 'hi',
+      true: '(no output)',
+      false: '(no output)\n[exit code: 1]',
+      'exit 3': '(no output)\n[exit code: 3]',
+      'kill -9 $$': '(no output)\n[exit code: 137]',
+      "printf '\\033]0;title\\a\\033[2J\\033[?1049hx'": 'x',
+      "printf 'a\\0b'": 'a␀b',
+      "for i in 1 2 3; do printf '\\r%d%%' $i; done; echo": '3%',
+      "printf '\\xed\\xa0\\x80'": '\ufffd\ufffd\ufffd',
+    }
+    for (const [command, expected] of Object.entries(cases))
+      assert.equal((await world.run(command, { timeoutMs: 20_000 })).text, expected, command)
+    const { text } = await world.run('head -c 2000 /dev/urandom')
+    assert.ok(text.isWellFormed())
+  },
+)
+
 test('a background server is reached from its own sandbox alone', limits, async () => {
   await using world = await setup()
   const port = 20_000 + (process.pid % 20_000)

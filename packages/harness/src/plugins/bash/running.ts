@@ -11,6 +11,7 @@ const leavesRunning = /(^|[^&<>|])&(?![&>])|\b(setsid|nohup|disown|daemon)/
 
 /** How long what was told to end is waited for after its grace is over. */
 const patienceMs = 2000
+const sandboxEndMs = 1000
 
 interface Parts {
   readonly handle: SubprocessHandle
@@ -76,20 +77,29 @@ export class RunningCommand implements BashProcess {
     try {
       const exit = await handle.done
       if (this.#cause !== undefined) await handle.waitForExit(AbortSignal.timeout(graceMs + patienceMs))
-      return this.#toResult(exit)
+      return this.#toResult(exit, await this.#survivors(exit))
     } finally {
       this.#letGo()
       live?.end()
     }
   }
 
-  #toResult(exit: ProcessExit): BashResult {
-    const { handle, spec, prepared, shell } = this.#parts
+  async #survivors(exit: ProcessExit): Promise<BashResult['survivors']> {
+    const { handle, spec, prepared } = this.#parts
+    const mayHaveLeft = exit.pipesHeld || leavesRunning.test(spec.command) || handle.hasGroup()
+    const found = mayHaveLeft ? handle.survivors() : []
+    if (found.length === 0 || prepared.confined === undefined) return found
+    // A sandbox takes what is in it along when it ends, but not in an instant.
+    await handle.waitForExit(AbortSignal.timeout(sandboxEndMs))
+    return handle.survivors()
+  }
+
+  #toResult(exit: ProcessExit, survivors: BashResult['survivors']): BashResult {
+    const { spec, prepared, shell } = this.#parts
     const isEnded = this.#cause !== undefined
     const sandbox = isEnded
       ? judge(prepared, { exitCode: null, signal: exit.signal }, this.output.stderr)
       : judge(prepared, exit, this.output.stderr)
-    const mayHaveLeft = exit.pipesHeld || leavesRunning.test(spec.command) || handle.hasGroup()
     return {
       exitCode: exit.exitCode,
       signal: exit.signal,
@@ -98,7 +108,7 @@ export class RunningCommand implements BashProcess {
       timeoutMs: spec.timeoutMs,
       durationMs: Math.round(performance.now() - this.#startedAt),
       ...this.output,
-      survivors: mayHaveLeft ? handle.survivors() : [],
+      survivors,
       shell,
       ...(sandbox !== undefined && { sandbox }),
     }

@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { promisify } from 'node:util'
+import { skipWithoutBwrap } from './bwrap.ts'
+
+const patienceMs = 120_000
+/** What a hundred hostile runs may leave in memory. */
+const mostMegabytes = 8
+
+interface Census {
+  readonly processes: number
+  readonly files: number
+  readonly megabytes: number
+}
+
+async function censusOf(kind: string) {
+  const child = join(import.meta.dirname, 'census-child.ts')
+  const args = ['--conditions=dsh-source', '--expose-gc', child, kind, '7']
+  const { stdout } = await promisify(execFile)(process.execPath, args, {
+    timeout: patienceMs,
+    killSignal: 'SIGKILL',
+  })
+  return JSON.parse(stdout) as { runs: number; left: number; seconds: number; before: Census; after: Census }
+}
+
+const kinds = {
+  bare: existsSync('/proc/self/stat') ? false : 'the system shows no /proc',
+  sandboxed: skipWithoutBwrap(),
+}
+
+for (const [kind, skip] of Object.entries(kinds))
+  test(
+    `a hundred hostile commands leave no process, no open file and no memory behind: ${kind}`,
+    { skip },
+    async t => {
+      const { runs, left, seconds, before, after } = await censusOf(kind)
+      t.diagnostic(`${runs} runs in ${seconds.toFixed(1)} s, ${JSON.stringify({ before, after })}`)
+      assert.ok(runs >= 100)
+      assert.equal(left > 0, kind === 'bare', `${left} processes were there while their agent was`)
+      assert.deepEqual([before.processes, after.processes], [0, 0])
+      assert.equal(after.files, before.files)
+      assert.ok(
+        after.megabytes - before.megabytes < mostMegabytes,
+        `${after.megabytes - before.megabytes} MB more`,
+      )
+    },
+  )
