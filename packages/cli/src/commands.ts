@@ -1,4 +1,5 @@
 import type { Command, CommandGroup, Option } from './command.ts'
+import { permissionActions } from './commands/permission/actions.ts'
 import { sessionActions } from './commands/session/actions.ts'
 
 const json: Option = { type: 'boolean', about: 'print JSON, one object a line' }
@@ -33,7 +34,7 @@ export const commands: readonly (Command | CommandGroup)[] = [
         value: 'MODE',
         about: 'read-only, workspace-write (default) or full-access; a session keeps it',
       },
-      yes: { type: 'boolean', about: 'allow everything that would be asked' },
+      yes: { type: 'boolean', about: 'allow what would be asked, but nothing beyond the sandbox' },
       json: {
         type: 'boolean',
         about: "print the session's events, one a line, and a last line with the outcome",
@@ -69,6 +70,15 @@ export const commands: readonly (Command | CommandGroup)[] = [
     about: 'Find, read, change and check stored sessions',
     actions: sessionActions,
     notes: ['A unique beginning of the ID is enough.'],
+  },
+  {
+    name: 'permission',
+    about: 'Say and explain what tools may do without a question, and what never',
+    actions: permissionActions,
+    notes: [
+      'Deny is stronger than ask, and ask than allow. `dsh run --permission MODE` sets the mode of a session.',
+      '',
+    ],
   },
   {
     name: 'rewind',
@@ -121,11 +131,26 @@ export const commands: readonly (Command | CommandGroup)[] = [
     words: ['ID'],
     notes: [
       'A new session is stored; the old one stays as it is. Live tools work in a copy of the folder as it was then, where',
-      'restore points were kept. No sandbox: commands run with your own rights.',
+      'restore points were kept. They may do what tools of a run may, in their sandbox.',
       '',
       'Exit codes: as of dsh run; 1 also where a call was another one than recorded.',
     ],
     load: async () => (await import('./commands/replay.ts')).replay,
+  },
+  {
+    name: 'trust',
+    usage: 'dsh trust [DIR] [--yes] | dsh trust ls | dsh trust rm DIR',
+    about: 'Say which folders may bring plugins, hooks, servers and instructions',
+    options: {
+      yes: { type: 'boolean', about: 'trust the folder without asking' },
+      json,
+    },
+    notes: [
+      'Without DIR it is the current folder; a folder that is called ls is ./ls.',
+      'What runs is trusted as it is now: when such a file changes, it is asked for again.',
+      'A folder below a trusted one is trusted too, unless it is a repository of its own.',
+    ],
+    load: async () => (await import('./commands/trust.ts')).trust,
   },
   {
     name: 'models',

@@ -7,10 +7,7 @@ import { CliError } from './errors.ts'
 import { inert } from './text.ts'
 import type { Io } from './io.ts'
 
-/**
- * The person's own composition, where there is one. That of a project is not read: it would run code of a folder nobody
- * has trusted yet.
- */
+/** The person's own composition, where there is one. That of a project comes from `projectFiles` alone, once trusted. */
 export function compositionFiles(home: string): readonly string[] {
   const file = join(home, 'dsh.yml')
   return existsSync(file) ? [file] : []

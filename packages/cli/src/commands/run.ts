@@ -9,6 +9,7 @@ import { runOptions } from '../run/options.ts'
 import type { RunOptions } from '../run/options.ts'
 import { readPrompt } from '../run/prompt.ts'
 import { Stop } from '../run/signals.ts'
+import { projectFiles } from '../trust/project-files.ts'
 import { work } from '../run/work.ts'
 import { withFix } from '../with-fix.ts'
 import type { Arguments, CommandBody } from '../command.ts'
@@ -41,7 +42,8 @@ async function begin(prompt: string, { args, options, stop, io }: Order): Promis
     const { home, env, cwd } = io
     const { permission = 'workspace-write', yes, limits, schema: file } = options
     const failures = new PluginFailures(io)
-    const files = compositionFiles(home)
+    const project = await projectFiles(resolve(cwd, options.directory ?? '.'), io, stop.signal)
+    const files = [...compositionFiles(home), ...project]
     const [ctx, schema, last] = await Promise.all([
       headless({ home, env, permission, yes, limits, files, onFailure: failures.listener }),
       file === undefined ? undefined : loadSchema(resolve(cwd, file), stop.signal),

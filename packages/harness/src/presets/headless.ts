@@ -33,6 +33,7 @@ import { timeoutPolicy } from '../plugins/timeout-policy/index.ts'
 import { title } from '../plugins/title/index.ts'
 import { todo } from '../plugins/todo/index.ts'
 import { toolSearch } from '../plugins/tool-search/index.ts'
+import { trust } from '../plugins/trust/index.ts'
 import { web } from '../plugins/web/index.ts'
 
 /** Hears of an error that no caller waits for: what it is, whose plugin it was, and where it came up. */
@@ -92,6 +93,7 @@ export async function headless(options: HeadlessOptions): Promise<Context> {
   await ctx.plugin(AgentLoop, {})
   // No rows: what a model may do is said where the program is started, and no file can switch them off.
   await ctx.plugin(sandbox, { mode: permission, home, env })
+  await ctx.plugin(trust, { home })
   await ctx.plugin(approval, { yes, rules: join(home, 'permissions.json') })
   const [store, ...stores] = storesIn(home)
   const others = [

@@ -1,0 +1,59 @@
+import { join } from 'node:path'
+import type { ProjectPart, ProjectParts, TrustState } from '@dsh/harness/plugins/trust'
+import { canAsk } from '../person.ts'
+import { inert } from '../text.ts'
+import type { Io } from '../io.ts'
+import { askTrust, keepYes } from './ask.ts'
+import { listed } from './text.ts'
+
+const file = '.dsh/dsh.yml'
+
+/**
+ * The composition of the project in `folder`, where the person trusts it as it is now. Asked for once, where somebody can
+ * be; else one line says what is not loaded.
+ */
+export async function projectFiles(folder: string, io: Io, signal: AbortSignal): Promise<readonly string[]> {
+  const { hasProjectParts, LocalTrust, projectParts } = await import('@dsh/harness/plugins/trust')
+  if (!hasProjectParts(folder)) return []
+  const trust = new LocalTrust(io.home)
+  const found = projectParts(folder)
+  const state = await trust.stateOf(folder)
+  const waiting = await trust.pending(folder, found.parts.filter(runs))
+  const isChanged = state === 'trusted'
+  const isOpen = isChanged ? waiting.length > 0 : state === 'undecided'
+  const question = { folder, found, isChanged, signal }
+  if (isOpen && canAsk(io)) {
+    if (await askTrust(question, io)) {
+      await keepYes(trust, question)
+      return compositionIn(folder, found)
+    }
+    if (!isChanged) await trust.revoke(folder)
+  }
+  if (isChanged && waiting.length === 0) return compositionIn(folder, found)
+  const { problem } = await trust.list()
+  if (problem !== undefined) io.err.line(`note: ${inert(problem)}`)
+  const left = isChanged ? waiting : found.parts
+  if (left.length > 0)
+    io.err.line(
+      notLoaded(
+        state,
+        left.map(({ path }) => path),
+        io,
+      ),
+    )
+  return []
+}
+
+function runs({ kind }: ProjectPart): boolean {
+  return kind !== 'instructions'
+}
+
+function compositionIn(folder: string, { parts }: ProjectParts): readonly string[] {
+  return parts.some(({ path }) => path === file) ? [join(folder, file)] : []
+}
+
+function notLoaded(state: TrustState, paths: readonly string[], { command }: Io): string {
+  const why =
+    state === 'trusted' ? 'they changed since this folder was trusted' : 'this folder is not trusted'
+  return `note: not loaded, as ${why}: ${listed(paths)}; \`${command} trust\` shows them and asks`
+}

@@ -1,0 +1,89 @@
+import { createHash } from 'node:crypto'
+import { lstatSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { TrustPart } from './service.ts'
+
+/**
+ * What a part of a project would do once it is loaded: bring plugins and their settings, run commands at certain moments,
+ * start servers, or tell the model how to work. Instructions run nothing.
+ */
+export type PartKind = 'plugins' | 'hooks' | 'servers' | 'instructions'
+
+export interface ProjectPart extends TrustPart {
+  readonly kind: PartKind
+}
+
+export interface ProjectParts {
+  readonly parts: readonly ProjectPart[]
+  /** Links, and what is too large or cannot be read: never loaded. */
+  readonly refused: readonly string[]
+}
+
+/** Files and folders at the top of a project, by what they are. */
+const places: readonly (readonly [path: string, kind: PartKind])[] = [
+  ['.dsh', 'plugins'],
+  ['.claude/settings.json', 'hooks'],
+  ['.claude/settings.local.json', 'hooks'],
+  ['.claude/hooks', 'hooks'],
+  ['.codex/hooks.json', 'hooks'],
+  ['.codex/config.toml', 'hooks'],
+  ['.codex/hooks', 'hooks'],
+  ['.mcp.json', 'servers'],
+  ['.lsp.json', 'servers'],
+  ['AGENTS.md', 'instructions'],
+  ['CLAUDE.md', 'instructions'],
+]
+const mostFiles = 1000
+const largestFile = 4 * 1024 * 1024
+
+/** Whether the folder brings anything of its own; looks at names alone. */
+export function hasProjectParts(folder: string): boolean {
+  return places.some(([path]) => lstatSync(join(folder, path), { throwIfNoEntry: false }) !== undefined)
+}
+
+/** What the project in `folder` brings, with the content of each file. No link is followed. */
+export function projectParts(folder: string): ProjectParts {
+  const parts: ProjectPart[] = []
+  const refused: string[] = []
+  for (const [place, kind] of places) {
+    const waiting = [place]
+    for (let path = waiting.shift(); path !== undefined; path = waiting.shift()) {
+      if (hasLinkAbove(folder, path)) {
+        refused.push(path)
+        continue
+      }
+      const found = readPart(folder, path)
+      if (found === 'none') continue
+      if (found === 'refused' || parts.length >= mostFiles) refused.push(path)
+      else if (typeof found === 'string') parts.push({ path, sha256: found, kind: kindOf(path, kind) })
+      else waiting.push(...found.map(name => `${path}/${name}`))
+    }
+  }
+  return { parts, refused }
+}
+
+/** The digest of a file, the names in a folder, or why there is neither. */
+function readPart(folder: string, path: string): string | readonly string[] | 'none' | 'refused' {
+  const whole = join(folder, path)
+  try {
+    const stats = lstatSync(whole, { throwIfNoEntry: false })
+    if (stats === undefined) return 'none'
+    if (stats.isDirectory()) return readdirSync(whole).toSorted()
+    if (!stats.isFile() || stats.size > largestFile) return 'refused'
+    return createHash('sha256').update(readFileSync(whole)).digest('hex')
+  } catch {
+    return 'refused'
+  }
+}
+
+function hasLinkAbove(folder: string, path: string): boolean {
+  const parts = path.split('/')
+  return parts.some((_, index) => {
+    const stats = lstatSync(join(folder, ...parts.slice(0, index + 1)), { throwIfNoEntry: false })
+    return stats?.isSymbolicLink() === true
+  })
+}
+
+function kindOf(path: string, kind: PartKind): PartKind {
+  return path.startsWith('.dsh/hooks') ? 'hooks' : kind
+}
