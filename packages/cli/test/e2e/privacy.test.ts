@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { zstdDecompressSync } from 'node:zlib'
 import { reply } from '@dsh/harness/testing'
 import { bench, preload } from './dsh.ts'
+import { filesBelow, plainBytes } from './plain-files.ts'
 
 test('the first request of a one-line task in an empty folder has at most 8 KB and 8 tools', async t => {
   const { dsh, provider } = bench(t)
@@ -141,24 +141,3 @@ test('without a network dsh starts, and only the question to the model fails, na
   assert.equal(code, 5)
   assert.match(stderr, /^error TRANSPORT: .*nowhere\.invalid/m)
 })
-
-/** All files but those of the compile cache, which holds code of dsh alone. */
-function filesBelow(folder: string): string[] {
-  return readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter(entry => entry.isFile() && !entry.parentPath.includes('/.dsh/cache/'))
-    .map(entry => join(entry.parentPath, entry.name))
-}
-
-/** The bytes of a file, its frames decompressed where it is a log. */
-function plainBytes(file: string): Buffer {
-  const bytes = readFileSync(file)
-  if (!file.endsWith('.zst')) return bytes
-  const magic = bytes.subarray(0, 4)
-  const parts: Buffer[] = []
-  for (let start = 0; start !== -1 && start < bytes.length;) {
-    const next = bytes.indexOf(magic, start + 4)
-    parts.push(zstdDecompressSync(bytes.subarray(start, next === -1 ? undefined : next)))
-    start = next
-  }
-  return Buffer.concat(parts)
-}
