@@ -8,16 +8,18 @@ import type { Agent } from '../../core/agent/index.ts'
 import { Session } from '../../core/session/index.ts'
 import { createHarness } from '../../testing/index.ts'
 import { fs as files } from '../fs/index.ts'
-import { sandbox } from './index.ts'
+import { sandbox, sandboxBounds } from './index.ts'
 import type { SandboxInput } from './config.ts'
 
-async function setup(config: SandboxInput = {}) {
+async function setup(config: SandboxInput = {}, { hasHome = false } = {}) {
   const base = fs.realpathSync(fs.mkdtempSync(join(tmpdir(), 'dsh-sandbox-')))
   const dir = join(base, 'work')
   fs.mkdirSync(dir)
   const { ctx } = await createHarness()
   await ctx.plugin(files, { cwd: '/' })
-  const plugin = ctx.plugin(sandbox, config)
+  const home = join(base, 'home')
+  if (hasHome) fs.mkdirSync(join(home, 'skills'), { recursive: true })
+  const plugin = ctx.plugin(sandbox, { ...config, ...(hasHome && { home }) })
   await plugin
   const agentIn = async (cwd: string | undefined, id: string): Promise<Agent> => {
     const created = { sessionId: SessionId(id), meta: cwd === undefined ? {} : { cwd } }
@@ -36,6 +38,7 @@ async function setup(config: SandboxInput = {}) {
     ctx,
     plugin,
     base,
+    home,
     dir,
     agent,
     agentIn,
@@ -104,4 +107,110 @@ test('the fence goes with the plugin', async () => {
   await world.plugin.dispose()
   assert.equal(await world.write(path), `Created file ${path}`)
   assert.equal(world.ctx.get('sandboxPolicy'), undefined)
+})
+
+test('a workspace is where its links lead, also behind `..`', async () => {
+  await using world = await setup()
+  const { sandboxPolicy } = world.ctx
+  fs.mkdirSync(join(world.base, 'far/away'), { recursive: true })
+  fs.symlinkSync(join(world.base, 'far/away'), join(world.dir, 'link'))
+  const { session } = await world.agentIn(`${world.dir}/link/..`, 'linked')
+  const policy = await sandboxPolicy.resolve({ session })
+  assert.equal(policy.workspaceRoot, join(world.base, 'far'))
+  assert.deepEqual(policy.writableRoots, [policy.workspaceRoot, policy.tempFolder])
+  assert.equal(sandboxPolicy.writeRefusal(policy, join(world.base, 'far/x')), undefined)
+  assert.match(
+    sandboxPolicy.writeRefusal(policy, join(world.base, 'farther')) ?? '',
+    /is outside of the workspace/,
+  )
+})
+
+test('a folder in which everybody makes files is handed to nobody', async () => {
+  await using world = await setup()
+  const shared = join(world.base, 'shared')
+  fs.mkdirSync(shared)
+  fs.chmodSync(shared, 0o1777)
+  const by = await world.agentIn(shared, 'shared')
+  const path = join(shared, 'x')
+  assert.equal(await world.write(path, by), `Error: ${path} cannot be written: the session has no workspace`)
+  fs.mkdirSync(join(shared, 'own'))
+  assert.match(
+    await world.write(join(shared, 'own/x'), await world.agentIn(join(shared, 'own'), 'own')),
+    /^Created/,
+  )
+})
+
+test('file tools reach the temporary folder of their session, and not that of another', async () => {
+  await using world = await setup({}, { hasHome: true })
+  const { sandboxPolicy } = world.ctx
+  const { tempFolder = '' } = await sandboxPolicy.resolve({ session: world.agent.session })
+  assert.ok(tempFolder.startsWith(join(world.home, 'tmp')))
+  assert.equal((await sandboxPolicy.resolve({ session: world.agent.session })).tempFolder, tempFolder)
+  const path = join(tempFolder, 'x')
+  assert.equal(await world.write(path), `Created file ${path}`)
+  const other = await world.agentIn(world.dir, 'other')
+  assert.match(await world.write(path, other), /is outside of the workspace/)
+  assert.match(await world.call('read', { file_path: path }, other), /may hold secrets/)
+  assert.match(await world.call('read', { file_path: path }), /1: x/)
+})
+
+test('secrets, the program’s own folder and what the system tells of processes are not read', async () => {
+  await using world = await setup({}, { hasHome: true })
+  const secret = join(world.home, 'sessions/log')
+  fs.mkdirSync(join(world.home, 'sessions'))
+  fs.writeFileSync(secret, 'SECRET')
+  fs.writeFileSync(join(world.home, 'skills/SKILL.md'), 'to read')
+  fs.symlinkSync(secret, join(world.dir, 'link'))
+  const refusal = (path: string): string =>
+    `Error: ${path} may hold secrets and is not read; go on without it`
+  for (const path of [secret, join(world.dir, 'link')])
+    assert.equal(await world.call('read', { file_path: path }), refusal(path))
+  assert.match(await world.call('read', { file_path: join(world.home, 'skills/SKILL.md') }), /to read/)
+  if (process.platform === 'linux')
+    for (const path of ['/proc/self/environ', `/proc/${process.pid}/environ`, '/proc/1/cmdline'])
+      assert.equal(await world.call('read', { file_path: path }), refusal(path))
+  world.ctx.sandboxPolicy.setMode(world.agent.session, 'read-only')
+  assert.equal(await world.call('read', { file_path: secret }), refusal(secret))
+  world.ctx.sandboxPolicy.setMode(world.agent.session, 'full-access')
+  assert.match(await world.call('read', { file_path: secret }), /SECRET/)
+})
+
+test('what people allow and deny beyond the defaults counts as long as its plugin is there', async () => {
+  await using world = await setup()
+  const { sandboxPolicy } = world.ctx
+  const { session } = world.agent
+  const [cache, secret] = [join(world.base, 'cache'), join(world.base, 'secret')]
+  for (const folder of [cache, secret]) fs.mkdirSync(folder)
+  fs.writeFileSync(join(secret, 'x'), 'SECRET')
+  const plugin = world.ctx.plugin(sandboxBounds, {
+    network: true,
+    writable: [cache, join(world.base, 'missing'), 'relative'],
+    unreadable: [secret],
+    protect: ['package.json'],
+  })
+  await plugin
+  const policy = await sandboxPolicy.resolve({ session })
+  assert.equal(policy.network, true)
+  assert.deepEqual(policy.writableRoots, [world.dir, cache, policy.tempFolder])
+  assert.match(await world.write(join(cache, 'x')), /^Created/)
+  assert.match(await world.write('package.json'), /is protected/)
+  assert.match(await world.call('read', { file_path: join(secret, 'x') }), /may hold secrets/)
+  await plugin.dispose()
+  const { network, writableRoots } = await sandboxPolicy.resolve({ session })
+  assert.deepEqual([network, writableRoots.length], [false, 2])
+  assert.match(await world.write('package.json'), /^Created/)
+})
+
+test('a grant of full access lifts what is protected and hidden, for that execution', async () => {
+  await using world = await setup({}, { hasHome: true })
+  const { sandboxPolicy } = world.ctx
+  const token = Symbol('call')
+  const refusals = async (): Promise<(string | undefined)[]> => {
+    const policy = await sandboxPolicy.resolve({ session: world.agent.session, token })
+    const [kept, hidden] = [join(world.dir, '.envrc'), join(world.home, 'x')]
+    return [sandboxPolicy.writeRefusal(policy, kept), sandboxPolicy.readRefusal(policy, hidden)]
+  }
+  for (const refusal of await refusals()) assert.ok(refusal)
+  sandboxPolicy.grant(token, 'full-access')
+  assert.deepEqual(await refusals(), [undefined, undefined])
 })

@@ -1,3 +1,4 @@
+import { isWithin } from './refusal.ts'
 import type { SandboxExecutionPolicy } from './service.ts'
 
 export const seatbeltProgram = '/usr/bin/sandbox-exec'
@@ -25,32 +26,35 @@ const noNetwork = `(deny network*)
  */
 export function seatbeltProfile(policy: SandboxExecutionPolicy): string {
   const { network, writableRoots, protectedPaths, unreadablePaths, readablePaths, workspaceRoot } = policy
-  const isBelow = (root: string): string => `(subpath ${quoted(root)})`
   const opened = new Set([workspaceRoot, ...writableRoots, ...readablePaths])
   const byDepth = [...new Set([...unreadablePaths, ...opened])].toSorted((a, b) => a.length - b.length)
-  const moved = protectedPaths.flatMap(path => foldersAbove(path, writableRoots))
+  const moved = new Set(protectedPaths.flatMap(path => foldersAbove(path, writableRoots)))
+  const hidden = byDepth.map(path => {
+    if (!opened.has(path)) return `(deny file-read* file-write* network-outbound ${below(path)})`
+    const isHiddenAbove = unreadablePaths.some(other => other !== path && isWithin(other, path))
+    const deeds = writableRoots.includes(path) && isHiddenAbove ? 'file-read* file-write*' : 'file-read*'
+    return `(allow ${deeds} ${below(path)})`
+  })
   return [
     always,
     ...(network ? [] : [noNetwork]),
-    ...rule('allow file-write*', writableRoots.map(isBelow)),
-    ...rule('deny file-write*', protectedPaths.map(isBelow)),
+    ...rule('allow file-write*', writableRoots.map(below)),
+    ...rule('deny file-write*', protectedPaths.map(below)),
     ...rule(
       'deny file-write-unlink',
-      [...new Set(moved)].map(path => `(literal ${quoted(path)})`),
+      [...moved].map(path => `(literal ${quoted(path)})`),
     ),
-    ...byDepth.map(path =>
-      opened.has(path) ? `(allow file-read* ${isBelow(path)})` : hiding(isBelow(path)),
-    ),
+    ...hidden,
     '',
   ].join('\n')
 }
 
-function rule(deed: string, filters: readonly string[]): string[] {
-  return filters.length === 0 ? [] : [`(${deed} ${filters.join(' ')})`]
+function below(path: string): string {
+  return `(subpath ${quoted(path)})`
 }
 
-function hiding(filter: string): string {
-  return `(deny file-read* file-write* network-outbound ${filter})`
+function rule(deed: string, filters: readonly string[]): string[] {
+  return filters.length === 0 ? [] : [`(${deed} ${filters.join(' ')})`]
 }
 
 function foldersAbove(path: string, roots: readonly string[]): string[] {
