@@ -1,7 +1,8 @@
 import { constants } from 'node:fs'
+import type { Dirent } from 'node:fs'
 import { platform } from 'node:os'
 import { basename, dirname } from 'node:path'
-import { close, mkdir, open, readlink } from './calls.ts'
+import { close, mkdir, open, pathOfOpen, readdir, realpath } from './calls.ts'
 import { FsError } from './errors.ts'
 import { hasCode } from './failure.ts'
 
@@ -9,6 +10,8 @@ import { hasCode } from './failure.ts'
 export interface Anchor {
   /** Names below this lead into the folder, whatever its own name leads to by now. */
   readonly at: string
+  /** Fails with FS_STALE_VERSION where the folder is not held and its name leads elsewhere by now. */
+  assertSame(): Promise<void>
   close(): Promise<void>
 }
 
@@ -20,22 +23,27 @@ const flags = pathOnly | (constants.O_DIRECTORY ?? 0) | (constants.O_NOFOLLOW ??
  * Opens the folder whose real path is `path`, made where it is missing. Fails with FS_STALE_VERSION where a link or
  * another folder took its place since the path was found, and then has made and changed nothing elsewhere.
  *
- * Systems without /proc have the folder's name alone: there a swap in the moment before a call goes unnoticed.
+ * Systems without /proc have the folder's name alone: it is looked at again right before the file is put in place, and a
+ * swap between that look and the next call goes unnoticed.
  */
 export async function anchorFolder(path: string): Promise<Anchor> {
   const file = platform() === 'linux' ? await openOrMake(path) : undefined
   if (file === undefined) return await anchorByName(path)
-  const anchor: Anchor = { at: `/proc/self/fd/${file}`, close: () => close(file) }
-  try {
-    const now = await readlink(anchor.at)
-    // A file system that knows no case may tell another spelling.
-    if (now === path || now.toLowerCase() === path.toLowerCase()) return anchor
-    throw new FsError('FS_STALE_VERSION', `${path} leads elsewhere since it was found`)
-  } catch (error) {
-    await anchor.close()
-    if (hasCode(error, 'ENOENT')) return await anchorByName(path)
-    throw error
-  }
+  const now = pathOfOpen(file)
+  if (now !== undefined && isSamePath(now, path))
+    return { at: `/proc/self/fd/${file}`, assertSame: () => Promise.resolve(), close: () => close(file) }
+  await close(file)
+  if (now === undefined) return await anchorByName(path)
+  throw leadsElsewhere(path)
+}
+
+/** What a real path must lead to that was opened as `path`. A file system that knows no case may tell another spelling. */
+export function isSamePath(now: string, path: string): boolean {
+  return now === path || now.toLowerCase() === path.toLowerCase()
+}
+
+export function leadsElsewhere(path: string): FsError {
+  return new FsError('FS_STALE_VERSION', `${path} leads elsewhere since it was found`)
 }
 
 async function openOrMake(path: string): Promise<number> {
@@ -69,5 +77,21 @@ function unlessThere(error: unknown): void {
 
 async function anchorByName(path: string): Promise<Anchor> {
   await mkdir(path, { recursive: true })
-  return { at: path, close: () => Promise.resolve() }
+  const assertSame = async (): Promise<void> => {
+    if (!isSamePath(await realpath(path), path)) throw leadsElsewhere(path)
+  }
+  return { at: path, assertSame, close: () => Promise.resolve() }
+}
+
+/** The entries of the folder whose real path is `path`; FS_STALE_VERSION where that leads elsewhere by now. */
+export async function readHeldFolder(path: string): Promise<Dirent[]> {
+  const file = await open(path, constants.O_RDONLY | (constants.O_DIRECTORY ?? 0), 0)
+  try {
+    const now = pathOfOpen(file)
+    if (now === undefined) return await readdir(path)
+    if (!isSamePath(now, path)) throw leadsElsewhere(path)
+    return await readdir(`/proc/self/fd/${file}`)
+  } finally {
+    await close(file)
+  }
 }

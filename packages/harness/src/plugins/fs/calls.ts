@@ -10,11 +10,19 @@ export const fstat = promisify<number, fs.Stats>(fs.fstat)
 export const link = promisify(fs.link)
 export const mkdir = promisify<string, fs.MakeDirectoryOptions, unknown>(fs.mkdir)
 export const open = promisify<string, string | number, number, number>(fs.open)
-export const readlink = promisify<string, string>(fs.readlink)
 export const realpath = promisify<string, string>(fs.realpath.native)
 export const rename = promisify(fs.rename)
-export const rm = promisify<string, fs.RmOptions, void>(fs.rm)
 export const sync = promisify(fs.fsync)
+export const unlink = promisify(fs.unlink)
+
+/** Where an open file lies now, as the system tells without touching a disk; undefined where it does not tell. */
+export function pathOfOpen(file: number): string | undefined {
+  try {
+    return fs.readlinkSync(`/proc/self/fd/${file}`)
+  } catch {
+    return undefined
+  }
+}
 
 const read = promisify(fs.read)
 const write = promisify(fs.write)

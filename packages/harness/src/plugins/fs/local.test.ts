@@ -298,15 +298,15 @@ test('a file that somebody else makes meanwhile survives createIfAbsent', async 
     mayOverwrite: false,
     maker: { pid: 1, umask: 0o022 },
     confirm: async () => {
-      const folder = fs.readdirSync(files.dir).find(name => name.endsWith('.tmpdir')) ?? ''
-      staged.push(folder, (fs.statSync(files.path(folder)).mode & 0o777).toString(8))
+      const [name = ''] = fs.readdirSync(files.dir)
+      staged.push(name, files.text(name))
       fs.writeFileSync(path, 'theirs')
     },
   })
   await assert.rejects(attempt, code('FS_NOT_OBSERVED'))
   assert.equal(files.text('a'), 'theirs')
-  assert.match(staged[0] ?? '', /^\.a\.1\.[-0-9a-f]{36}\.tmpdir$/)
-  assert.equal(staged[1], '700')
+  assert.match(staged[0] ?? '', /^\.a\.1\.[-0-9a-f]{36}\.tmp$/)
+  assert.equal(staged[1], 'mine')
   assert.deepEqual(fs.readdirSync(files.dir), ['a'])
 })
 

@@ -5,7 +5,7 @@ import { _default, int, maximum, minLength, positive, prefault, strictObject, st
 import type { input } from 'zod/mini'
 import { KeyedLocks } from '../../kernel/index.ts'
 import type { Context, PluginObject } from '../../kernel/index.ts'
-import { readdir } from './calls.ts'
+import { readHeldFolder } from './anchor.ts'
 import { decodeStream, decodeText, encodeText } from './decode.ts'
 import { editRefusal } from './edit-report.ts'
 import { applySplices, planEdit } from './edit.ts'
@@ -292,7 +292,7 @@ async function isBelow(root: string, path: string): Promise<boolean> {
 
 async function readFolder({ targetKey, displayPath }: FsTarget): Promise<Dirent[]> {
   try {
-    return await readdir(targetKey)
+    return await readHeldFolder(targetKey)
   } catch (error) {
     if (hasCode(error, 'ENOTDIR'))
       throw new FsError('FS_NOT_DIRECTORY', `${displayPath} is not a folder`, { cause: error })

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
-import { close, fstat, open, readInto } from './calls.ts'
+import { isSamePath, leadsElsewhere } from './anchor.ts'
+import { close, fstat, open, pathOfOpen, readInto } from './calls.ts'
 import { FsError } from './errors.ts'
 import { throwIfAborted, toFsError } from './failure.ts'
 import type { FsTarget } from './service.ts'
@@ -82,6 +83,7 @@ async function openRegular({
   try {
     // Without waiting: opening a pipe would last until somebody writes into it.
     file = await open(targetKey, constants.O_RDONLY | constants.O_NONBLOCK, 0)
+    assertOpened(file, targetKey)
     const stats = await fstat(file)
     if (stats.isFile()) return { file, size: stats.size }
     throw new FsError('FS_NOT_REGULAR_FILE', `${displayPath} is not a file`)
@@ -89,6 +91,13 @@ async function openRegular({
     if (file !== undefined) await close(file)
     throw toFsError(error, `read ${displayPath}`)
   }
+}
+
+/** A link that took the place of a file or folder since the path was found leads to what nobody has judged. */
+function assertOpened(file: number, path: string): void {
+  const now = pathOfOpen(file)
+  if (now === undefined || isSamePath(now, path) || isSamePath(now, `${path} (deleted)`)) return
+  throw leadsElsewhere(path)
 }
 
 function tooLarge({ displayPath }: FsTarget, maxBytes: number): FsError {

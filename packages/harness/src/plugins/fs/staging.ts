@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto'
 import type { BigIntStats } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { anchorFolder } from './anchor.ts'
-import { chmod, chown, close, fstat, link, lstat, mkdir, open, rename, rm, sync, writeAll } from './calls.ts'
+import type { Anchor } from './anchor.ts'
+import { chmod, chown, close, fstat, link, lstat, open, rename, sync, unlink, writeAll } from './calls.ts'
 import { FsError } from './errors.ts'
 import { hasCode } from './failure.ts'
 
@@ -21,8 +22,8 @@ export interface Publication {
 }
 
 /**
- * Puts the content in place whole or not at all: it is written and synced in a private folder beside the target,
- * then moved.
+ * Puts the content in place whole or not at all: it is written and synced beside the target, then moved. All of that
+ * happens in one folder that is held open, so nothing lands where a link was put meanwhile.
  *
  * A replaced file gets a new inode: further hard links keep the old content, and access lists and extended attributes
  * are lost.
@@ -31,29 +32,32 @@ export async function publish(publication: Publication): Promise<void> {
   const { path } = publication
   const anchor = await anchorFolder(dirname(path))
   try {
-    // Below the anchor all names lead into one folder, so nothing lands where a link was put meanwhile.
-    await publishIn(anchor.at, { ...publication, path: join(anchor.at, basename(path)) })
+    await publishIn(anchor, { ...publication, path: join(anchor.at, basename(path)) })
   } finally {
     await anchor.close()
   }
 }
 
-async function publishIn(folder: string, publication: Publication): Promise<void> {
+async function publishIn(anchor: Anchor, publication: Publication): Promise<void> {
   const { path, maker } = publication
   // The name itself may be as long as names can be.
   const label = basename(path).slice(0, 32)
-  const staging = join(folder, `.${label}.${maker.pid}.${randomUUID()}.tmpdir`)
-  await mkdir(staging, { mode: 0o700 })
+  // A file and no folder: below a folder a link could be put in the way.
+  const staged = join(anchor.at, `.${label}.${maker.pid}.${randomUUID()}.tmp`)
+  let isMoved = false
   try {
-    const staged = join(staging, 'content')
     await stage(staged, publication)
     await publication.confirm()
-    if (publication.replaces === undefined) await publishNew(staged, publication)
-    else await rename(staged, path)
-    await syncFolder(folder)
+    await anchor.assertSame()
+    if (publication.replaces === undefined) isMoved = await publishNew(staged, publication)
+    else {
+      await rename(staged, path)
+      isMoved = true
+    }
+    await syncFolder(anchor.at)
   } finally {
-    // What is published stays published, even if this folder cannot be taken away.
-    await rm(staging, { recursive: true, force: true }).catch(() => {})
+    // What is published stays published, even if this file cannot be taken away.
+    if (!isMoved) await unlink(staged).catch(() => {})
   }
 }
 
@@ -61,23 +65,37 @@ async function stage(staged: string, { content, replaces, maker }: Publication):
   const file = await open(staged, 'wx', 0o600)
   try {
     await writeAll(file, content)
-    if (replaces !== undefined) {
-      const [uid, gid] = [Number(replaces.uid), Number(replaces.gid)]
-      const made = await fstat(file)
-      if (made.uid !== uid || made.gid !== gid) await chown(file, uid, gid).catch(() => {})
-    }
-    await chmod(file, replaces === undefined ? 0o666 & ~maker.umask : Number(replaces.mode) & 0o7777)
+    await chmod(file, replaces === undefined ? 0o666 & ~maker.umask : await takeOwner(file, replaces))
     await sync(file)
   } finally {
     await close(file)
   }
 }
 
-/** `link` refuses to take the place of anything, even of a link that leads nowhere. */
-async function publishNew(staged: string, publication: Publication): Promise<void> {
+/** Gives `file` the owner of the one it replaces, and says what mode it may have then. */
+async function takeOwner(file: number, replaces: BigIntStats): Promise<number> {
+  const mode = Number(replaces.mode) & 0o7777
+  const [uid, gid] = [Number(replaces.uid), Number(replaces.gid)]
+  const made = await fstat(file)
+  if (made.uid === uid && made.gid === gid) return mode
+  try {
+    await chown(file, uid, gid)
+    return mode
+  } catch {
+    // A program of another owner must not run as this one.
+    return mode & 0o777
+  }
+}
+
+/**
+ * `link` refuses to take the place of anything, even of a link that leads nowhere. True where the staged name itself was
+ * moved.
+ */
+async function publishNew(staged: string, publication: Publication): Promise<boolean> {
   const { path, displayPath, mayOverwrite } = publication
   try {
     await link(staged, path)
+    return false
   } catch (error) {
     if (hasCode(error, 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'))
       return await publishWithoutLinks(staged, path)
@@ -88,13 +106,15 @@ async function publishNew(staged: string, publication: Publication): Promise<voi
     if (!found.isFile())
       throw new FsError('FS_NOT_REGULAR_FILE', `${displayPath} is not a file`, { cause: error })
     await rename(staged, path)
+    return true
   }
 }
 
 /** Where a file system has no hard links: takes the name first, empty, and then fills it. */
-async function publishWithoutLinks(staged: string, path: string): Promise<void> {
+async function publishWithoutLinks(staged: string, path: string): Promise<true> {
   await close(await open(path, 'wx', 0o600))
   await rename(staged, path)
+  return true
 }
 
 /** Some systems cannot sync a folder; there the move is as durable as they make it. */

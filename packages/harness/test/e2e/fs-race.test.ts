@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import fs from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import type { TestContext } from 'node:test'
+import { LocalFs } from '../../src/plugins/fs/index.ts'
+
+const needsProc = {
+  skip: process.platform !== 'linux' && 'folders are held open through /proc, which only Linux has',
+}
+
+/** Puts a link in the place of a folder and the folder back again, without end. */
+const swapper = `
+  const fs = require('node:fs')
+  const [folder, aside, link] = process.argv.slice(1)
+  // A writer may make the folder anew while it is away.
+  const move = (from, to) => {
+    try {
+      fs.renameSync(from, to)
+    } catch {
+      fs.rmSync(to, { recursive: true, force: true })
+      fs.renameSync(from, to)
+    }
+  }
+  process.stdout.write('up')
+  for (;;) {
+    try {
+      move(folder, aside)
+      move(link, folder)
+      move(folder, link)
+      move(aside, folder)
+    } catch {}
+  }
+`
+
+/** A folder that another process swaps for a link to one outside. */
+async function setup(t: TestContext) {
+  const root = fs.realpathSync(fs.mkdtempSync(join(tmpdir(), 'dsh-race-')))
+  const [work, folder, outside] = ['work', 'work/folder', 'outside'].map(name => join(root, name))
+  if (work === undefined || folder === undefined || outside === undefined) return assert.fail()
+  for (const made of [folder, outside]) fs.mkdirSync(made, { recursive: true })
+  fs.symlinkSync(outside, join(work, 'link'))
+  const args = ['-e', swapper, folder, join(work, 'aside'), join(work, 'link')]
+  const child = spawn(process.execPath, args, {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    timeout: 60_000,
+    killSignal: 'SIGKILL',
+  })
+  t.after(async () => {
+    child.kill('SIGKILL')
+    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+    fs.rmSync(root, { recursive: true, force: true })
+  })
+  await once(child.stdout, 'data')
+  const local = new LocalFs({ cwd: work, diffBasisMaxBytes: 2 ** 20 })
+  /** What a policy does: finds the target, and lets it pass only where it lies inside. */
+  const judged = async (name: string) => {
+    const target = await local.resolve(name)
+    return local.processPath(target).startsWith(`${folder}/`) || local.processPath(target) === folder
+      ? target
+      : undefined
+  }
+  return { outside, local, judged }
+}
+
+/** Makes attempts until so many came through and so many were caught in the act, for seconds at most. */
+async function race(
+  wanted: { readonly done: number; readonly caught: number },
+  attempt: (round: number) => Promise<boolean>,
+): Promise<{ readonly done: number; readonly caught: number }> {
+  let [done, caught] = [0, 0]
+  const until = performance.now() + 10_000
+  for (let round = 0; (done < wanted.done || caught < wanted.caught) && performance.now() < until; round++) {
+    try {
+      if (await attempt(round)) done++
+    } catch (error) {
+      assert.equal((error as Error).name, 'FsError', String(error))
+      caught++
+    }
+  }
+  return { done, caught }
+}
+
+test('while a folder is swapped for a link in a loop, nothing is written outside', needsProc, async t => {
+  const { outside, local, judged } = await setup(t)
+  fs.writeFileSync(join(outside, 'a'), 'theirs')
+  const { done, caught } = await race({ done: 20, caught: 50 }, async round => {
+    const target = await judged('folder/a')
+    if (target === undefined) return false
+    await local.writeText(target, `text ${round}`)
+    const other = await judged(`folder/new-${round}/b`)
+    if (other !== undefined) await local.writeText(other, 'text')
+    return true
+  })
+  assert.ok(done > 0 && caught > 0, `${done} came through, ${caught} were caught`)
+  assert.deepEqual(fs.readdirSync(outside), ['a'])
+  assert.equal(fs.readFileSync(join(outside, 'a'), 'utf8'), 'theirs')
+})
+
+test('nor is anything outside edited, or shown in what an edit fails with', needsProc, async t => {
+  const { outside, local, judged } = await setup(t)
+  fs.writeFileSync(join(outside, 'a'), 'secret words\n')
+  const edits = [{ oldString: 'secret word', newString: 'changed word', replaceAll: false }]
+  const { caught } = await race({ done: 0, caught: 100 }, async () => {
+    const target = await judged('folder/a')
+    if (target === undefined) return false
+    try {
+      await local.editText(target, edits)
+    } catch (error) {
+      assert.doesNotMatch((error as Error).message, /secret words/)
+      throw error
+    }
+    return true
+  })
+  assert.ok(caught > 0)
+  assert.equal(fs.readFileSync(join(outside, 'a'), 'utf8'), 'secret words\n')
+})
+
+test('nor is anything outside read or listed', needsProc, async t => {
+  const { outside, local, judged } = await setup(t)
+  fs.writeFileSync(join(outside, 'secret'), 'secret words\n')
+  const { caught } = await race({ done: 0, caught: 50 }, async () => {
+    const [file, folder] = [await judged('folder/secret'), await judged('folder')]
+    if (folder !== undefined)
+      assert.deepEqual(
+        (await local.listDir(folder)).map(({ name }) => name),
+        [],
+      )
+    if (file !== undefined) await local.readText(file)
+    return file !== undefined && assert.fail('there is no such file inside')
+  })
+  assert.ok(caught > 0)
+})
