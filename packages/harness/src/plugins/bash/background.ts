@@ -25,7 +25,7 @@ function detailOf({ exitCode, signal, sandbox, survivors }: BashResult): string 
 }
 
 /** Both streams of a process, read on from where a reader was: what is new of the one, then of the other. */
-export function outputOf({ stdout, stderr }: BashProcess['output']): TaskOutput {
+function outputOf({ stdout, stderr }: BashProcess['output']): TaskOutput {
   return {
     get totalBytes() {
       return stdout.totalBytes + stderr.totalBytes

@@ -7,8 +7,6 @@ import { BashEnvironment } from './environment.ts'
 import { bashSection, bashTool } from './tools/bash.ts'
 import type { BashToolConfig } from './tools/bash.ts'
 
-export type { BashToolConfig } from './tools/bash.ts'
-
 export interface BashToolsConfig extends BashToolConfig {
   /** Told to commands as DSH_HOME. */
   readonly home?: string | undefined

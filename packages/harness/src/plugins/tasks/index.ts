@@ -2,7 +2,7 @@ import { _default, int, nonnegative, positive, prefault, strictObject } from 'zo
 import type { input } from 'zod/mini'
 import type { Context, PluginObject } from '../../kernel/index.ts'
 import type {} from '../recovery/index.ts'
-import { taskEvents } from './events.ts'
+import { taskEvents } from './declare.ts'
 import { lostOf, settle } from './history.ts'
 import { Tasks } from './local.ts'
 import type { TasksConfig } from './local.ts'

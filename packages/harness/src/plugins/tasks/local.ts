@@ -20,7 +20,7 @@ export interface TasksConfig {
 
 /** Tasks that ended and whose output is still in memory, of each owner. */
 const keptEnded = 5
-export const taskToolNames = ['task_kill', 'task_list', 'task_output'] as const
+const taskToolNames = ['task_kill', 'task_list', 'task_output'] as const
 
 interface Owned {
   readonly live: Map<string, LiveTask>

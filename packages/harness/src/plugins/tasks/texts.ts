@@ -37,7 +37,7 @@ export function lostText(task: Task): string {
 }
 
 /** `completed, exit code 0`. */
-export function endingOf({ status, detail }: Task): string {
+function endingOf({ status, detail }: Task): string {
   const word = status === 'lost' ? 'ended with the program' : status
   return detail === undefined || detail === '' ? word : `${word}, ${detail}`
 }

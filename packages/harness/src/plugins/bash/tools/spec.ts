@@ -18,7 +18,7 @@ export interface BashArguments {
 }
 
 /** What the call asks for beyond the mode of its session. Throws INVALID_ARGS for half of a request. */
-export function wantsOf({ sandbox_permissions: access, justification }: BashArguments) {
+function wantsOf({ sandbox_permissions: access, justification }: BashArguments) {
   if (access === undefined && justification === undefined) return undefined
   if (access === undefined) throw new ToolArgsError(['sandbox_permissions: is missing beside justification'])
   if (justification === undefined || justification.trim() === '')
