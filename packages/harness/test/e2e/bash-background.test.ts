@@ -13,12 +13,14 @@ import { createHarness } from '../../src/testing/index.ts'
 
 const noProc = !fs.existsSync('/proc/self/stat')
 
-async function setup() {
+async function setup({ hasTasks = true } = {}) {
   const dir = fs.realpathSync(fs.mkdtempSync(join(tmpdir(), 'dsh-background-')))
   const { ctx } = await createHarness()
-  await ctx.plugin(subprocess)
-  await ctx.plugin(tasks)
-  await ctx.plugin(bash, { cwd: '/', graceMs: 500 })
+  const processes = ctx.plugin(subprocess)
+  await processes
+  if (hasTasks) await ctx.plugin(tasks)
+  const shell = ctx.plugin(bash, { cwd: '/', graceMs: 500 })
+  await shell
   const handle = await ctx.agents.create({ sessionId: SessionId('s'), meta: { cwd: dir } })
   const { agent } = handle
   let calls = 0
@@ -41,7 +43,19 @@ async function setup() {
     await ctx.dispose()
     fs.rmSync(dir, { recursive: true, force: true })
   }
-  return { ctx, dir, agent, handle, call, run, printed, ended, [Symbol.asyncDispose]: clean }
+  return {
+    ctx,
+    processes,
+    shell,
+    dir,
+    agent,
+    handle,
+    call,
+    run,
+    printed,
+    ended,
+    [Symbol.asyncDispose]: clean,
+  }
 }
 
 /** Looks again and again, but not for ever. */
@@ -197,4 +211,43 @@ test('a flood in the background is kept at both ends, and told to be one', async
   const text = await world.call('task_output', { task_id: 'bash-1' })
   assert.ok(Buffer.byteLength(text) < 26_000)
   assert.match(text, /^begin\nx+\n\[… \d+ bytes left out; read artifact:\w{64} for more …\]\nx+end\n/)
+})
+
+test('a background command outlives the plugin that started it, and dies with the processes', async () => {
+  await using world = await setup()
+  await world.run('echo one; until [ -e go ]; do sleep 0.05; done; echo two', { run_in_background: true })
+  await world.run('sleep 60', { run_in_background: true })
+  await world.printed('bash-1', 'one')
+  await world.shell.dispose()
+  assert.equal(world.ctx.tasks.get(world.agent, 'bash-1').status, 'running')
+  fs.writeFileSync(join(world.dir, 'go'), '')
+  assert.equal((await world.ended('bash-1')).status, 'completed')
+  assert.equal(world.ctx.tasks.read(world.agent, 'bash-1').text, 'one\ntwo\n')
+  await world.processes.dispose()
+  assert.equal((await world.ended('bash-2')).detail, 'killed by signal SIGTERM')
+})
+
+test('where nothing keeps tasks the argument is not offered, and refused when it comes', async () => {
+  await using world = await setup({ hasTasks: false })
+  const schema = world.ctx.tools.schemas().find(({ name }) => name === 'bash')
+  assert.equal(Object.hasOwn((schema?.parameters['properties'] ?? {}) as object, 'run_in_background'), false)
+  assert.equal(
+    await world.run('touch made', { run_in_background: true }),
+    'Error: nothing here runs commands in the background',
+  )
+  assert.deepEqual(fs.readdirSync(world.dir), [])
+})
+
+test('a call says what it would run, where, and what more it asks for', async () => {
+  await using world = await setup()
+  const effectsOf = (args: object) =>
+    world.ctx.tools.effectsOf({ name: 'bash', arguments: { command: 'make', description: 'x', ...args } })
+  assert.deepEqual(await effectsOf({ workdir: 'sub' }), [
+    { kind: 'command', command: 'make', workdir: 'sub' },
+  ])
+  const wants = { access: 'network', justification: 'to install' }
+  assert.deepEqual(
+    await effectsOf({ sandbox_permissions: 'network', justification: 'to install', run_in_background: true }),
+    [{ kind: 'command', command: 'make', wants }],
+  )
 })
