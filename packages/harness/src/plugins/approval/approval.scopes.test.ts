@@ -188,6 +188,7 @@ test('what is denied stays so with a path, options and wrappers around it, and w
   const filed: readonly PermissionRule[] = [
     { effect: 'deny', kind: 'command', prefix: ['git', 'push'] },
     { effect: 'deny', kind: 'write', path: '/srv/kept' },
+    { effect: 'deny', kind: 'command', prefix: ['rm', '-rf', '--no-preserve-root'] },
   ]
   await using world = await createWorld({ mode: 'full-access', filed })
   for (const command of [
@@ -207,7 +208,9 @@ test('what is denied stays so with a path, options and wrappers around it, and w
     )
   assert.match(await world.bash('echo x >> /srv/kept/a'), /^Error: rule r2 denies `write \/srv\/kept`/)
   assert.match(await world.write('/srv/kept/a'), /^Error: rule r2 denies/)
-  for (const command of ['git commit -m push', 'git log', 'echo git push'])
+  for (const command of ['rm -f / -r --no-preserve-root', 'rm --no-preserve-root=all -xfr /'])
+    assert.match(await world.bash(command), /^Error: rule r3 denies/, command)
+  for (const command of ['rm -rf build', 'git commit -m push', 'git log', 'echo git push'])
     assert.equal(await world.bash(command), 'ran', command)
   world.ctx.sandboxPolicy.setMode(world.agent.session, 'workspace-write')
   world.answer(allowed)

@@ -17,6 +17,16 @@ export * from './service.ts'
 export type { ApprovalConfig } from './config.ts'
 export type { FiledRule, RulesFileState } from './rules-file.ts'
 export { readRule, ruleText, subjectText } from './rule.ts'
+export { isInForce } from './rules-in-force.ts'
+
+/** Of a home folder; what keeps a person's rules. */
+export const rulesFileName = 'permissions.json'
+
+/** The rules of a person, for those who change them without a session. */
+export async function openRulesFile(path: string): Promise<RulesFile> {
+  const { RulesFile: File } = await import('./rules-file.ts')
+  return new File(path)
+}
 
 /**
  * What tools may do without asking, what is asked, and what is refused, as `ctx.approval`.
@@ -61,6 +71,5 @@ export const approval: PluginObject<ApprovalInput, ApprovalConfig> = {
 
 function opener(path: string): OpenRules {
   let opened: Promise<RulesFile> | undefined
-  return async () =>
-    await (opened ??= import('./rules-file.ts').then(({ RulesFile: File }) => new File(path)))
+  return async () => await (opened ??= openRulesFile(path))
 }

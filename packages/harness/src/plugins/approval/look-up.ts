@@ -8,7 +8,7 @@ import type { Deed } from './deed.ts'
 import { judgeDeed } from './judge-deed.ts'
 import { namedHosts } from './named-hosts.ts'
 import type { RulesFileState } from './rules-file.ts'
-import { inForce, isWithin } from './rules-in-force.ts'
+import { isInForce, isWithin } from './rules-in-force.ts'
 import { sessionGrants } from './session-grants.ts'
 import { judgeAll } from './verdict.ts'
 import type { Circumstances, Judgement } from './verdict.ts'
@@ -46,7 +46,7 @@ async function circumstancesOf(deeds: readonly Deed[], around: Surroundings): Pr
   return {
     mode,
     sandbox: await sandboxFor(deeds, around),
-    rules: [...inForce(rules, policy.workspaceRoot), ...granted],
+    rules: [...rules.filter(({ rule }) => isInForce(rule, policy.workspaceRoot)), ...granted],
     workspace: policy.workspaceRoot,
     namedHosts: (isFetched ? session?.fold(namedHosts) : undefined) ?? new Set(),
     // A folder is read with all that lies in it.

@@ -38,13 +38,37 @@ export function restrictionOf<Rule extends CommandRule>(
   return { rule: any, match: 'maybe' }
 }
 
-/** Finds more than a rule that allows does: whatever the program's folder is, and with options between the words. */
+/**
+ * Finds more than a rule that allows does: whatever the program's folder is, with options between the words, and with
+ * those of the rule anywhere.
+ */
 function restricts({ prefix: [program = '', ...rest] }: CommandRule, command: ShellCommand): Match {
   const { words } = command
   if (words.length === 0) return 'no'
   const name = programOf(command)
   if (name === undefined) return 'maybe'
-  return name.toLowerCase() === baseName(program) ? inOrder(rest, words.slice(1)) : 'no'
+  if (name.toLowerCase() !== baseName(program)) return 'no'
+  const given = words.slice(1)
+  const matches = rest.filter(isOption).map(option => hasOption(option, given))
+  matches.push(
+    inOrder(
+      rest.filter(word => !isOption(word)),
+      given,
+    ),
+  )
+  return (['no', 'maybe'] as const).find(match => matches.includes(match)) ?? 'yes'
+}
+
+const isOption = (word: string): boolean => /^-./.test(word)
+
+/** Short options may stand together, and long ones with a value. */
+function hasOption(option: string, words: readonly (string | undefined)[]): Match {
+  const letters = words.flatMap(word => (word !== undefined && /^-[^-]/.test(word) ? [...word] : []))
+  const isThere = option.startsWith('--')
+    ? words.some(word => word === option || word?.startsWith(`${option}=`) === true)
+    : [...option].every(letter => letters.includes(letter))
+  if (isThere) return 'yes'
+  return words.includes(undefined) ? 'maybe' : 'no'
 }
 
 /** Run what their words say, which then stands behind them. */

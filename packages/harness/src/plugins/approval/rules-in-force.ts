@@ -14,12 +14,9 @@ export function isWithin(folder: string, path: string): boolean {
   return way === '' || (way !== '..' && !way.startsWith('../') && !isAbsolute(way))
 }
 
-/** Those that count for sessions that work in `folder`. Without one only what counts everywhere does. */
-export function inForce(rules: readonly StoredRule[], folder: string | undefined): readonly StoredRule[] {
-  return rules.filter(({ rule: { folder: own } }) => {
-    if (own === undefined) return true
-    return folder !== undefined && isWithin(own, folder)
-  })
+/** Whether a rule counts for sessions that work in `folder`. Without one only what counts everywhere does. */
+export function isInForce({ folder: own }: PermissionRule, folder: string | undefined): boolean {
+  return own === undefined || (folder !== undefined && isWithin(own, folder))
 }
 
 export type RulesOfKind<Kind extends PermissionRule['kind']> = StoredRule & {
