@@ -50,5 +50,6 @@ const roles = /(?<=(?:^|\n[ \t]*\r?\n)(?:Human|Assistant)):(?= |\r?\n|$)/g
 export function inertMarkup(text: string): string {
   const angled = text.includes('<') ? text.replace(tags, '‹').replace(bareTags, '‹') : text
   const squared = angled.includes('INST]') ? angled.replace(squareTags, '［') : angled
-  return squared.includes(':') ? squared.replace(roles, '：') : squared
+  const speaks = squared.includes('Human:') || squared.includes('Assistant:')
+  return speaks ? squared.replace(roles, '：') : squared
 }
