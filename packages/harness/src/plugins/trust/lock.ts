@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { link, readFile, rename, unlink, writeFile } from 'node:fs/promises'
 import { setTimeout } from 'node:timers/promises'
 import { HarnessError } from '../../kernel/index.ts'
-import { createLocalProcesses } from '../persistence/index.ts'
+import { isDead, ownPid } from './env.ts'
 
 const attempts = 40
 const longestWaitMs = 50
@@ -11,7 +11,7 @@ const longestWaitMs = 50
 export async function underLock<T>(path: string, job: () => Promise<T>): Promise<T> {
   const lock = `${path}.lock`
   const claim = `${lock}.${randomUUID()}`
-  await writeFile(claim, JSON.stringify(createLocalProcesses().self()), { mode: 0o600, flag: 'wx' })
+  await writeFile(claim, String(ownPid()), { mode: 0o600, flag: 'wx' })
   try {
     await acquire(claim, lock)
   } finally {
@@ -45,7 +45,7 @@ async function acquire(claim: string, lock: string): Promise<void> {
 /** Moved aside first, so that of two who see the same dead owner one alone takes it away. */
 async function removeDead(lock: string): Promise<void> {
   const owner = await readFile(lock, 'utf8').catch(() => undefined)
-  if (owner === undefined || !isDead(owner)) return
+  if (owner === undefined || !isDead(Number(owner))) return
   const aside = `${lock}.${randomUUID()}`
   await rename(lock, aside).catch(() => {})
   const moved = await readFile(aside, 'utf8').catch(() => undefined)
@@ -53,12 +53,4 @@ async function removeDead(lock: string): Promise<void> {
   // Whoever came between has its lock back.
   if (moved !== owner) await link(aside, lock).catch(() => {})
   await unlink(aside)
-}
-
-function isDead(owner: string): boolean {
-  try {
-    return createLocalProcesses().isDead(JSON.parse(owner))
-  } catch {
-    return false
-  }
 }
