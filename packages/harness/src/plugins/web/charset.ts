@@ -12,13 +12,13 @@ const declarationBytes = 4096
 export function decodeText(
   bytes: Uint8Array,
   charset: string | undefined,
-  options: { isHtml: boolean },
+  options: { readonly isHtml: boolean; readonly isCut: boolean },
 ): string {
   const decoder =
     marked(bytes) ??
     decoderFor(charset) ??
     declared(bytes, options.isHtml) ??
-    (looksUtf8(bytes) ? utf8() : latin())
+    (looksUtf8(bytes, options.isCut) ? utf8() : latin())
   return decoder.decode(bytes)
 }
 
@@ -50,7 +50,8 @@ function declared(bytes: Uint8Array, isHtml: boolean): TextDecoder | undefined {
   return label !== undefined && /^utf-?16/i.test(label) ? utf8() : decoderFor(label)
 }
 
-/** The end of a body may have been cut off inside a character. */
-function looksUtf8(bytes: Uint8Array): boolean {
-  return [0, 1, 2, 3].some(cut => isUtf8(bytes.subarray(0, Math.max(0, bytes.length - cut))))
+/** A body that was cut may end inside a character. */
+function looksUtf8(bytes: Uint8Array, isCut: boolean): boolean {
+  const ends = isCut ? [0, 1, 2, 3] : [0]
+  return ends.some(count => isUtf8(bytes.subarray(0, Math.max(0, bytes.length - count))))
 }

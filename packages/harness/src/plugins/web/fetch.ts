@@ -225,7 +225,7 @@ export class HttpFetch implements WebFetchProvider {
       return {
         url: url.href,
         statusCode: message.statusCode ?? 0,
-        body: { kind, content: decodeText(bytes, charset, { isHtml: kind === 'html' }) },
+        body: { kind, content: decodeText(bytes, charset, { isHtml: kind === 'html', isCut }) },
         truncated: isCut,
       }
     } catch (error) {
