@@ -30,7 +30,7 @@ test('the arguments of bash are these, and small', () => {
 test('what is said of bash is as long as what there is to say', () => {
   assert.equal(
     bashSection(all),
-    'Each bash call is a fresh shell without a terminal or input. What it leaves running may end with it: use run_in_background for servers. Commands are sandboxed: just try, and when the result says the sandbox denied something you need, ask once with sandbox_permissions; a refusal is final.',
+    'Each bash call is a fresh shell without a terminal or input. What it leaves running may end with it: use run_in_background for servers. Commands are sandboxed, each with its own loopback: use a server in the call that starts it. Just try; when the result says the sandbox denied what you need, ask once with sandbox_permissions; a refusal is final.',
   )
   assert.equal(
     bashSection({ background: false, escalation: false }),

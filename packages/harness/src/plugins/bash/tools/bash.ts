@@ -24,7 +24,7 @@ export function bashSection({ background, escalation }: Omit<BashOffer, 'timeout
       : 'Send the output of servers to a file and end them with &.',
     ...(escalation
       ? [
-          'Commands are sandboxed: just try, and when the result says the sandbox denied something you need, ask once with sandbox_permissions; a refusal is final.',
+          'Commands are sandboxed, each with its own loopback: use a server in the call that starts it. Just try; when the result says the sandbox denied what you need, ask once with sandbox_permissions; a refusal is final.',
         ]
       : []),
   ].join(' ')
