@@ -100,6 +100,7 @@ export async function headless(options: HeadlessOptions): Promise<Context> {
     ...stores,
     { plugin: budget },
     { plugin: retention },
+    { plugin: strReplaceEditor },
     { plugin: sandboxExtension },
     { plugin: codeRuntime },
     { plugin: telemetry, settled: hasText(env['DSH_TELEMETRY_DISABLED']) ? { disabled: true } : {} },
@@ -271,6 +272,10 @@ const sandboxExtension = whenChosen(
 const codeRuntime = whenChosen(
   'code-runtime',
   async () => (await import('../plugins/code-runtime/index.ts')).codeRuntime,
+)
+const strReplaceEditor = whenChosen(
+  'str-replace-editor',
+  async () => (await import('../plugins/str-replace-editor/index.ts')).strReplaceEditor,
 )
 const telemetry = whenChosen(
   'telemetry',

@@ -16,6 +16,7 @@ export type { ChangedFile, FileChangeMeta, FileMeta } from './observed.ts'
 export { fsPolicy } from './policy.ts'
 export { missingText } from './suggest.ts'
 export { fsTools } from './tools.ts'
+export { announcer } from './tools/announce.ts'
 export type { FsToolsConfig } from './tools.ts'
 
 export type FsConfig = LocalFsConfig & FsToolsConfig
