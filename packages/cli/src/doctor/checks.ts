@@ -12,6 +12,7 @@ import { lookAtNetwork } from './network.ts'
 import { lookAtProjections } from './projection-files.ts'
 import { lookAtRestoreStore } from './restore-store.ts'
 import { lookAtRuntime } from './runtime.ts'
+import { lookAtSandbox } from './sandbox.ts'
 import { lookAtSessions } from './sessions.ts'
 import { lookAtTerminal } from './terminal.ts'
 import { lookAtFolder } from './work-folder.ts'
@@ -30,6 +31,7 @@ export const checks: readonly Check[] = [
   { name: 'model', look: lookAtDefaultModel },
   { name: 'network', look: lookAtNetwork },
   { name: 'git', look: lookAtGit },
+  { name: 'sandbox', look: lookAtSandbox },
   { name: 'terminal', look: lookAtTerminal },
 ]
 

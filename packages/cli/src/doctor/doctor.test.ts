@@ -5,6 +5,7 @@ import { judgeSpace } from './disk.ts'
 import type { Place } from './finding.ts'
 import { judgeGit } from './git.ts'
 import { lookAtKeys } from './keys.ts'
+import { judgeSandbox } from './sandbox.ts'
 import { runtimeText } from './runtime.ts'
 import { totalText } from './text.ts'
 
@@ -116,4 +117,19 @@ test('the last line counts', () => {
     { ...finding, state: 'problem' },
   ] as const
   assert.equal(totalText(both), '2 problems, 1 note')
+})
+
+test('a machine that cannot confine says so, and what to do', () => {
+  assert.deepEqual(
+    judgeSandbox({ isReady: true, runner: 'bubblewrap', enforcement: 'full' })[0]?.detail,
+    'bubblewrap',
+  )
+  assert.deepEqual(judgeSandbox({ isReady: false, reason: 'it is not installed; install it' }), [
+    {
+      state: 'note',
+      code: 'NO_SANDBOX',
+      detail:
+        'none: you are asked before each command, and it runs with your own rights; it is not installed; install it',
+    },
+  ])
 })

@@ -50,6 +50,7 @@ const everyCheck = [
   'model',
   'network',
   'git',
+  'sandbox',
   'terminal',
   'plugins',
 ]

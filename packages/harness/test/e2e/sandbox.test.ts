@@ -132,7 +132,7 @@ test('names that nobody had are free again in the end, and git sees none of them
   await using world = await setup()
   const run = await world.open()
   const made = await run('git init -q . || git init -q repo && cd repo && git status -s && ls -A ..')
-  assert.match(made.stderr, /work\/\.git\/.*: Read-only file system/)
+  assert.match(made.stderr, /work\/\.git\/.*: Permission denied/)
   assert.equal(made.stdout, '.claude\n.codex\n.dsh\n.envrc\n.git\n.idea\n.vscode\nrepo\n')
   await world.plugin.dispose()
   assert.deepEqual(fs.readdirSync(world.dir), ['repo'])

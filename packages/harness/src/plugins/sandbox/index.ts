@@ -12,6 +12,7 @@ export * from './events.ts'
 export * from './service.ts'
 export type { SandboxConfig } from './config.ts'
 export { changeRefusal } from './fence.ts'
+export { lookForSandbox } from './local.ts'
 export { judgeConfined } from './judge.ts'
 export type { ConfinedEnd, ConfinedJudgement } from './judge.ts'
 

@@ -3,7 +3,7 @@ import { accessSync, constants, existsSync, readdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { bubblewrapArgv } from './bubblewrap.ts'
 import type { Bubblewrap } from './bubblewrap.ts'
-import { isAlive } from './env.ts'
+import { isAlive, thisMachine } from './env.ts'
 import type { Machine } from './env.ts'
 import { SandboxError } from './errors.ts'
 import { Placeholders } from './placeholders.ts'
@@ -104,6 +104,11 @@ export class LocalSandbox implements Sandbox {
   async #runner(): Promise<Runner> {
     return await (this.#found.runner ??= findRunner(this.#machine))
   }
+}
+
+/** Whether this machine can confine; looks anew. */
+export async function lookForSandbox(): Promise<SandboxReadiness> {
+  return await new LocalSandbox(thisMachine()).readiness()
 }
 
 async function findRunner({ platform }: Machine): Promise<Runner> {

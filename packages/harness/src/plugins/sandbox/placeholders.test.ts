@@ -23,7 +23,7 @@ test('a free name is taken by an empty folder until the end, and what is there i
   assert.equal(place.holders.take(place.at('.vscode')), 'there')
   assert.equal(place.holders.take(place.at('.idea')), 'link')
   assert.equal(place.holders.take(place.at('.envrc')), 'made')
-  assert.equal(place.holders.take(place.at('.envrc')), 'there')
+  assert.equal(place.holders.take(place.at('.envrc')), 'made')
   assert.equal(fs.statSync(place.at('.envrc')).mode & 0o7777, 0o555)
   place.holders.release()
   assert.deepEqual(fs.readdirSync(place.root), ['.idea', '.vscode'])

@@ -22,9 +22,10 @@ const commonFolder = '.\n'
 export class Placeholders {
   readonly #made = new Set<string>()
 
-  /** What stands at `path`, or takes its name from now on; undefined where nobody like us can make anything there. */
+  /** What is at `path`; `made` is an empty folder of ours. Undefined where nobody like us can make anything there. */
   take(path: string): 'there' | 'link' | 'made' | undefined {
     const stats = lstatSync(path, { throwIfNoEntry: false })
+    if (stats?.isDirectory() === true && this.#made.has(path)) return 'made'
     if (stats !== undefined) return stats.isSymbolicLink() ? 'link' : 'there'
     try {
       if (basename(path) === 'commondir') writeFileSync(path, commonFolder, { flag: 'wx', mode: 0o444 })
@@ -36,7 +37,7 @@ export class Placeholders {
       throw error
     }
     this.#made.add(path)
-    return 'made'
+    return basename(path) === 'commondir' ? 'there' : 'made'
   }
 
   release(): void {
