@@ -57,6 +57,10 @@ export class RunningCommand implements BashProcess {
     return this.#parts.handle.pid
   }
 
+  isRunning(): boolean {
+    return this.#parts.handle.survivors().length > 0
+  }
+
   detach(): void {
     this.#letGo()
     this.#parts.live?.mute()

@@ -59,6 +59,8 @@ export interface BashProcess {
   readonly result: Promise<BashResult>
   /** From here on neither its time-out nor its signal ends it, and `onOutput` hears no more. */
   detach(): void
+  /** Whether it runs, or something that it left. Looks at every process of the system. */
+  isRunning(): boolean
   /** Ends it and all that it left running; resolves when nothing of it runs, or it is given up. */
   kill(): Promise<void>
 }

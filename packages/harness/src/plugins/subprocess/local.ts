@@ -120,9 +120,10 @@ export class LocalSubprocess implements Subprocess {
     this.#isClosed = true
     const ends = await Promise.allSettled([...this.#running].map(running => running.end()))
     // To look for them takes a look at every process of the machine.
-    if (this.#count > 0 && this.#signalStrays('SIGTERM') > 0) await this.#endStrays()
+    const strays = this.#count > 0 ? this.#signalStrays('SIGTERM') : 0
+    if (strays > 0) await this.#endStrays()
     await this.reap()
-    if (this.#count > 0 && this.#strays().length === 0) this.#ledger?.close()
+    if (strays === 0 || this.#strays().length === 0) this.#ledger?.close()
     const failed = ends.flatMap(end => (end.status === 'rejected' ? [end.reason as unknown] : []))
     if (failed.length > 0) throw new AggregateError(failed, 'processes could not be ended')
   }

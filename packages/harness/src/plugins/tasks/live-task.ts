@@ -9,7 +9,7 @@ import type { Task, TaskCursor, TaskText, TaskWork } from './service.ts'
 /** How long a task that was told to end may take before it is given up. */
 const killPatienceMs = 10_000
 
-interface TaskFacts {
+export interface TaskFacts {
   readonly owner: Agent
   readonly id: string
   readonly kind: string

@@ -7,8 +7,9 @@ import type { Context, Disposer } from '../../kernel/index.ts'
 import { TaskError } from './errors.ts'
 import { taskHistory } from './history.ts'
 import { LiveTask } from './live-task.ts'
+import type { TaskFacts } from './live-task.ts'
 import { Notices } from './notices.ts'
-import type { MovableCall, Task, TaskCursor, TaskRegistry, TaskStart, TaskText } from './service.ts'
+import type { MovableCall, Task, TaskCursor, TaskRegistry, TaskStart, TaskText, TaskWork } from './service.ts'
 import { unknownTaskText } from './texts.ts'
 
 export interface TasksConfig {
@@ -56,19 +57,13 @@ export class Tasks extends Service implements TaskRegistry {
     owned.starting++
     try {
       const work = await run()
-      if (owned.left !== undefined) {
+      try {
+        return this.begin(owned, { owner, kind, label, callId }, work)
+      } catch (error) {
+        work.done.catch(() => {})
         work.kill()
-        throw new TaskError('TASKS_CLOSED', `agent "${owner.id}" has ended`)
+        throw error
       }
-      const number = (owner.session.fold(taskHistory).counts[kind] ?? 0) + 1
-      const facts = { owner, id: `${kind}-${number}`, kind, label, callId }
-      const task = new LiveTask(facts, work, error => this.own.fiber.report(error, `task ${facts.id}`))
-      owned.live.set(task.id, task)
-      void task.ended.then(() => this.ended(owned, task))
-      offerTools(owner.session, taskToolNames)
-      const snapshot = task.snapshot()
-      this.announce(owner, snapshot)
-      return snapshot
     } finally {
       owned.starting--
     }
@@ -172,6 +167,20 @@ export class Tasks extends Service implements TaskRegistry {
     const ends = await Promise.allSettled([...this.owners.keys()].map(owner => this.leave(owner)))
     const failed = ends.flatMap(end => (end.status === 'rejected' ? [end.reason as unknown] : []))
     if (failed.length > 0) throw joinErrors(failed, 'tasks could not be ended')
+  }
+
+  /** From here on the log knows of it. */
+  private begin(owned: Owned, facts: Omit<TaskFacts, 'id'>, work: TaskWork): Task {
+    const { owner, kind } = facts
+    if (owned.left !== undefined) throw new TaskError('TASKS_CLOSED', `agent "${owner.id}" has ended`)
+    const id = `${kind}-${(owner.session.fold(taskHistory).counts[kind] ?? 0) + 1}`
+    offerTools(owner.session, taskToolNames)
+    const task = new LiveTask({ ...facts, id }, work, error => this.own.fiber.report(error, `task ${id}`))
+    owned.live.set(id, task)
+    void task.ended.then(() => this.ended(owned, task))
+    const snapshot = task.snapshot()
+    this.announce(owner, snapshot)
+    return snapshot
   }
 
   private ownedBy(owner: Agent): Owned {

@@ -341,3 +341,22 @@ test('an ended owner starts nothing any more', async () => {
   assert.equal(job.kills(), 1)
   await assert.rejects(world.begin('y', handle.agent), { code: 'TASKS_CLOSED' })
 })
+
+test('work whose beginning cannot be logged is ended again', async () => {
+  await using world = await setup()
+  const handle = await world.ctx.agents.create({ sessionId: SessionId('full') })
+  const job = work()
+  const { agent } = handle
+  const run = () => {
+    Object.defineProperty(agent.session, 'append', {
+      value: () => {
+        throw new Error('the log is full')
+      },
+    })
+    return job.run()
+  }
+  await assert.rejects(world.ctx.tasks.start({ kind: 'bash', label: 'x', owner: agent, run }), {
+    message: 'the log is full',
+  })
+  assert.equal(job.kills(), 1)
+})
