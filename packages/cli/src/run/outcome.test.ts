@@ -66,7 +66,7 @@ test('a person is told of a bad end and of a refusal', () => {
   assert.equal(endLine(facts()), undefined)
   assert.equal(
     endLine(facts({ wasDenied: true })),
-    'something was denied because nobody could be asked; --yes allows it',
+    'something was denied because nobody could be asked; --yes allows it, or, beyond the sandbox, a rule: dsh permission --help',
   )
   assert.equal(endLine(facts({ end: { kind: 'aborted', reason: { kind: 'user' } } })), 'cancelled')
 })

@@ -74,10 +74,12 @@ export function failedResult(error: { readonly code: string; readonly message: s
   return { status: 'error', sessionId: null, usage, cost: null, changedFiles: [], error: { code, message } }
 }
 
+const deniedText =
+  'something was denied because nobody could be asked; --yes allows it, or, beyond the sandbox, a rule: dsh permission --help'
+
 /** Why the turn ended as it did, where a person should know. */
 export function endLine({ end, wasDenied }: RunFacts): string | undefined {
-  if (end.kind === 'completed')
-    return wasDenied ? 'something was denied because nobody could be asked; --yes allows it' : undefined
+  if (end.kind === 'completed') return wasDenied ? deniedText : undefined
   return end.kind === 'error' ? undefined : endOf(end)
 }
 

@@ -44,9 +44,10 @@ test('npm start finds and fixes the bug of a copy, and prints how to go on', asy
   assert.match(again.stdout, /^There is nothing to fix: 4 of 4 tests pass\./)
 })
 
-test('the demo asks like any model: without --yes its commands are refused', async t => {
+test('the demo asks like any model: what is to be asked for and nobody can be is refused', async t => {
   const { dsh, work } = bench(t)
   cpSync(join(root, 'examples/sample-workspace'), work, { recursive: true })
+  await dsh(['permission', 'ask', 'node'])
   const { code, stdout } = await dsh(['run', 'fix the tests'])
   assert.equal(code, 4)
   assert.match(stdout, /^The tests could not be run: /)

@@ -200,7 +200,7 @@ test('what a call would do and nobody can tell is asked for or refused, never le
     add()
     assert.match(
       await world.call('odd', {}),
-      /^Error: the user rejected this call: --yes allows nothing beyond the sandbox/,
+      /nobody is there to give it: --yes allows nothing beyond the sandbox/,
     )
     for (const mode of ['read-only', 'full-access'] as const) {
       world.ctx.sandboxPolicy.setMode(world.agent.session, mode)
@@ -237,8 +237,7 @@ test('a program is free in a sandbox, asked for without one, and refused where a
 test('--yes allows what is asked and logs it, and nothing beyond the sandbox', async () => {
   await using world = await createWorld({ yes: true })
   world.answer(async () => assert.fail('nobody is asked'))
-  const refused =
-    'Error: the user rejected this call: --yes allows nothing beyond the sandbox; do without it or tell the user'
+  const refused = `${notAnswered}: --yes allows nothing beyond the sandbox; do without it or tell the user`
   assert.equal(await world.call('server', { what: 'db/read' }), 'ran')
   assert.equal(await world.bash('ls', { wants: 'network' }), refused)
   assert.equal(await world.write('../out'), refused)
@@ -249,7 +248,7 @@ test('--yes allows what is asked and logs it, and nothing beyond the sandbox', a
       .events()
       .filter(({ type }) => type === 'approval/decided')
       .map(event => (event as never as ApprovalAnswer).outcome),
-    ['allowed-once', 'rejected', 'rejected', 'rejected'],
+    ['allowed-once', 'unavailable', 'unavailable', 'unavailable'],
   )
   await using bare = await createWorld({ yes: true, confines: false })
   assert.equal(await bare.bash('make'), 'ran', 'there is no sandbox that it would leave')

@@ -95,7 +95,7 @@ export class Asking {
     const { config, policyOf } = this.#parts
     if (question.signal.aborted) return { outcome: 'cancelled' }
     if (policyOf(agent) === 'never') return { outcome: 'rejected', reason: neverReason }
-    if (config.yes && verdict?.isEscape === true) return { outcome: 'rejected', reason: yesReason }
+    if (config.yes && verdict?.isEscape === true) return { outcome: 'unavailable', reason: yesReason }
     if (config.yes) return { outcome: 'allowed-once' }
     return await untilAborted(question.signal, () => this.#answer(agent, question))
   }
