@@ -67,8 +67,7 @@ function open(
   const request = (url.protocol === 'https:' ? https() : http()).request
   return request(url, {
     method,
-    headers: { ...headers, ...length },
-    agent: false,
+    headers: { host: url.host, ...headers, ...length },
     maxHeaderSize: maxHeaderBytes,
     ...options,
   })
@@ -79,10 +78,11 @@ async function connectionOf({ url, route, ca }: WireRequest, signal: AbortSignal
   const trust = secure && ca !== undefined ? { ca: [...getCACertificates('default'), ca] } : {}
   if (route.kind === 'direct') {
     const { addresses } = route
-    return addresses === undefined ? trust : { ...trust, lookup: pinned(addresses) }
+    return { ...trust, agent: false, ...(addresses !== undefined && { lookup: pinned(addresses) }) }
   }
   const port = url.port === '' ? (secure ? 443 : 80) : Number(url.port)
   const socket = await openTunnel(route.proxy, { host: route.host, port, signal })
+  // Without an agent, which would make a connection of its own.
   if (!secure) return { createConnection: () => socket }
   const host = url.hostname.replace(/^\[|\]$/g, '')
   const servername = isIP(host) === 0 ? host : ''
