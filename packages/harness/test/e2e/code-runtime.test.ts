@@ -3,7 +3,6 @@ import { execFileSync } from 'node:child_process'
 import { test } from 'node:test'
 import type { JsonValue } from '@dsh/protocol'
 import { Context, jsonEquals } from '../../src/kernel/index.ts'
-import { codeRuntime } from '../../src/plugins/code-runtime/index.ts'
 import type {
   CodeLanguage,
   CodeNamespace,
@@ -35,7 +34,7 @@ const open = {
   readablePaths: [],
 } as const
 
-type Config = Parameters<typeof codeRuntime.apply>[1]
+type Config = Parameters<typeof localCodeRuntime.apply>[1]
 
 async function setup(config: Partial<Config> = {}) {
   const ctx = new Context()

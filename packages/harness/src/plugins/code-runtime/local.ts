@@ -99,7 +99,7 @@ export class LocalCodeRuntime implements CodeRuntime {
 const noSandbox = { isReady: false, reason: 'no sandbox is loaded' } as const
 
 /** What it lets be read, and nothing else. */
-function narrowed(policy: SandboxExecutionPolicy): SandboxExecutionPolicy {
+function narrowed({ tempFolder: _, ...policy }: SandboxExecutionPolicy): SandboxExecutionPolicy {
   return { ...policy, mode: 'read-only', network: false, writableRoots: [], protectedPaths: [] }
 }
 

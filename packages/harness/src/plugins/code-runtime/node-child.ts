@@ -76,9 +76,15 @@ export class NodeChild {
   clean(): void {
     for (const name of Object.keys(process.env)) delete process.env[name]
     const refuse = (): never => {
-      throw new Error('a program cannot signal processes')
+      throw Object.assign(new Error('a program reaches nothing but its tools'), { code: 'ERR_ACCESS_DENIED' })
     }
-    Object.assign(process, { kill: refuse, _kill: refuse, abort: refuse })
+    Object.assign(process, { kill: refuse, _kill: refuse, abort: refuse, _getActiveHandles: refuse })
+    // Of these Node's own permissions know nothing.
+    const { Socket, Server } = process.getBuiltinModule('node:net')
+    Object.assign(Socket.prototype, { connect: refuse })
+    Object.assign(Server.prototype, { listen: refuse })
+    const { Socket: Datagrams } = process.getBuiltinModule('node:dgram')
+    Object.assign(Datagrams.prototype, { bind: refuse, connect: refuse, send: refuse })
     const { Console } = process.getBuiltinModule('node:console')
     const nothing = (): void => {}
     const streamOf = (write: (text: string) => void): NodeJS.WritableStream =>
@@ -99,6 +105,7 @@ export class NodeChild {
       }) as unknown as NodeJS.WritableStream
     const log = streamOf(text => this.log(text.endsWith('\n') ? text.substring(0, text.length - 1) : text))
     const raw = streamOf(text => this.put(text))
+    Object.defineProperty(process, 'stdin', { value: undefined })
     Object.defineProperty(process, 'stdout', { value: raw })
     Object.defineProperty(process, 'stderr', { value: raw })
     Object.defineProperty(globalThis, 'console', {
