@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { fs as files } from '../../src/plugins/fs/index.ts'
+import { sandbox } from '../../src/plugins/sandbox/index.ts'
 import { search } from '../../src/plugins/search/index.ts'
 import type { SearchConfig } from '../../src/plugins/search/index.ts'
 import { subprocess } from '../../src/plugins/subprocess/index.ts'
@@ -266,4 +267,28 @@ test('beyond the bound of output a search ends with what it has', async () => {
   )
   const text = await world.grep('needle')
   assert.match(text, /^Found more than \d+ matches in 1 file; 1-2, next offset 2\n\na\n1: needle\n2: needle$/)
+})
+
+test('what the policy of a session hides is neither found nor searched, and may not be the place of a search', async () => {
+  await using world = await setup({
+    'a/needle': 'needle',
+    'secret/needle': 'needle',
+    'secret/open/needle': 'needle',
+  })
+  await world.ctx.plugin(sandbox, { mode: 'workspace-write', home: join(world.dir, 'home'), env: {} })
+  const { ctx, dir } = world
+  const end = ctx.sandboxPolicy.extend({ unreadable: [join(dir, 'secret')] })
+  assert.equal(await world.glob('needle'), 'a/needle')
+  assert.equal(await world.grep('needle'), 'Found 1 match in 1 file\n\na/needle\n1: needle')
+  assert.equal(await world.grep('needle', { output_mode: 'count' }), 'Found 1 match in 1 file\n\na/needle: 1')
+  assert.equal((await world.call('grep', { pattern: 'needle', path: 'secret' })).code, 'FS_SANDBOX_DENIED')
+  assert.equal((await world.call('glob', { pattern: 'secret/**' })).code, 'FS_SANDBOX_DENIED')
+  assert.equal((await world.call('read', { file_path: 'secret/needle' })).code, 'FS_SANDBOX_DENIED')
+  if (fs.existsSync('/proc/self'))
+    assert.match(
+      await world.grep('.', { path: '/proc', include: 'environ', output_mode: 'files_with_matches' }),
+      /^No matches/,
+    )
+  end()
+  assert.match(await world.grep('needle'), /^Found 3 matches/)
 })

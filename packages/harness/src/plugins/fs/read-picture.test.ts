@@ -73,7 +73,13 @@ test('read_image does the same, and is found only by those who look for it', asy
   world.put('a.txt', 'text')
   const { result } = await world.call('a.png', 'read_image')
   assert.deepEqual(result.content, (await world.call('a.png')).result.content)
-  assert.ok(world.ctx.tools.deferred().some(({ name }) => name === 'read_image'))
+  assert.deepEqual(
+    world.ctx.tools.deferred().map(schema => JSON.stringify(schema)),
+    [
+      '{"name":"read_image","description":"See a picture (png, jpeg, webp, gif); read does the same.",' +
+        '"parameters":{"type":"object","properties":{"file_path":{"type":"string"}},"required":["file_path"]}}',
+    ],
+  )
   assert.ok(!world.ctx.tools.schemas().some(({ name }) => name === 'read_image'))
   const refused = await world.call('a.txt', 'read_image')
   assert.deepEqual(

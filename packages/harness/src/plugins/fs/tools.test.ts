@@ -494,9 +494,28 @@ test('a result that another version wrote is drawn plainly', async () => {
     assert.equal(draw('edit', args, { path, seen, change, hunks }), undefined)
 })
 
-test('each tool tells the model about itself in little room', async () => {
+test('this is what a model is told of the tools', async () => {
   await using world = await setup()
-  for (const schema of world.ctx.tools.schemas()) assert.ok(JSON.stringify(schema).length <= 800, schema.name)
+  assert.deepEqual(
+    world.ctx.tools.schemas().map(schema => JSON.stringify(schema)),
+    [
+      '{"name":"edit","description":"Replace text in a file that was read. old_string must be unique there.",' +
+        '"parameters":{"type":"object","properties":{"file_path":{"type":"string"},"old_string":{"type":"string"},' +
+        '"new_string":{"type":"string"},"replace_all":{"type":"boolean","description":"every occurrence"},' +
+        '"edits":{"type":"array","description":"more, made in order after this one; all or none",' +
+        '"items":{"type":"object","additionalProperties":false,"properties":{"old_string":{"type":"string"},' +
+        '"new_string":{"type":"string"},"replace_all":{"type":"boolean"}},"required":["old_string",' +
+        '"new_string"]}}},"required":["file_path","old_string","new_string"]}}',
+      '{"name":"read","description":"Read a text file as numbered lines (\\"12: text\\"), see a picture,' +
+        ' or list a folder.","parameters":{"type":"object","properties":{"file_path":{"type":"string",' +
+        '"description":"absolute, or in the working folder"},"offset":{"type":"number","description":"first line,' +
+        ' from 1"},"limit":{"type":"number","description":"lines, at most 2000"}},"required":["file_path"]}}',
+      '{"name":"write","description":"Create or replace a whole file; missing folders are made.",' +
+        '"parameters":{"type":"object","properties":{"file_path":{"type":"string"},"content":{"type":"string"}},' +
+        '"required":["file_path","content"]}}',
+    ],
+  )
+  assert.deepEqual(world.ctx.tools.deferred(), [], 'read_image is for those who ask for it')
   const { sections } = await world.ctx.systemPrompt.assemble()
   assert.deepEqual(
     sections.filter(({ name }) => name.startsWith('tool:')),

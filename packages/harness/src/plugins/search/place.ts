@@ -46,8 +46,8 @@ export async function findPlace(
     throw new FsError('FS_NOT_FOUND', await missingText(ctx.fs, root, { what: 'folder', signal }))
   if (info.type === 'other')
     throw new FsError('FS_NOT_REGULAR_FILE', `${root.displayPath} is neither a file nor a folder`)
-  const hidden = await hiddenPaths(ctx, exec)
-  return placeOf({ fs: ctx.fs, home, root, type: info.type, hidden })
+  const isHidden = await hiding(ctx, ctx.fs.processPath(root), exec)
+  return placeOf({ fs: ctx.fs, home, root, type: info.type, isHidden })
 }
 
 function cwdOf({ agent }: ToolRunContext): { readonly cwd?: string } {
@@ -55,9 +55,20 @@ function cwdOf({ agent }: ToolRunContext): { readonly cwd?: string } {
   return cwd === undefined ? {} : { cwd }
 }
 
-async function hiddenPaths(ctx: Context, { agent, token }: ToolRunContext): Promise<readonly string[]> {
-  const policy = await ctx.get('sandboxPolicy')?.resolve({ session: agent?.session, token })
-  return policy?.unreadablePaths ?? []
+/** Says of each real path below `root` whether the policy of the call hides it. */
+async function hiding(
+  ctx: Context,
+  root: string,
+  { agent, token }: ToolRunContext,
+): Promise<(path: string) => boolean> {
+  const policies = ctx.get('sandboxPolicy')
+  const policy = await policies?.resolve({ session: agent?.session, token })
+  if (policies === undefined || policy === undefined) return () => false
+  const concerns = (path: string): boolean =>
+    path === root || below(path, root) !== undefined || below(root, path) !== undefined
+  // Most folders have nothing hidden in or above them, and then no path needs a look.
+  if (![...policy.unreadablePaths, '/proc'].some(concerns)) return () => false
+  return path => policies.readRefusal(policy, path) !== undefined
 }
 
 interface PlaceParts {
@@ -65,10 +76,10 @@ interface PlaceParts {
   readonly home: FsTarget
   readonly root: FsTarget
   readonly type: SearchPlace['type']
-  readonly hidden: readonly string[]
+  readonly isHidden: (path: string) => boolean
 }
 
-function placeOf({ fs, home, root, type, hidden }: PlaceParts): SearchPlace {
+function placeOf({ fs, home, root, type, isHidden }: PlaceParts): SearchPlace {
   const [cwd, real] = [fs.processPath(home), fs.processPath(root)]
   const argument = real === cwd ? '.' : (below(cwd, real) ?? real)
   const shown =
@@ -84,8 +95,7 @@ function placeOf({ fs, home, root, type, hidden }: PlaceParts): SearchPlace {
     find(printed) {
       const rest = printed === printedArgument ? '' : (below(printedArgument, printed) ?? printed)
       const absolute = rest === '' ? real : join(real, rest)
-      if (hidden.some(path => path === absolute || below(path, absolute) !== undefined)) return undefined
-      if (versionControl.test(absolute)) return undefined
+      if (versionControl.test(absolute) || isHidden(absolute)) return undefined
       if (rest === '') return { below: rest, shown }
       return { below: rest, shown: shown === '.' ? rest : join(shown, rest) }
     },

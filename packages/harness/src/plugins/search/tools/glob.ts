@@ -19,7 +19,9 @@ export interface GlobConfig {
   readonly globMaxResults: number
 }
 
-const description = 'Find files by name, newest first; .gitignore holds, hidden files count.'
+const description =
+  'Find files by name, newest first. ' +
+  'What .gitignore names is left out unless path leads there; hidden files are found.'
 
 /** Of a list that is too long to be shown so many paths are kept, to be read page by page. */
 const maxKeptPaths = 20_000

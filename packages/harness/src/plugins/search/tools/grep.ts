@@ -26,7 +26,8 @@ export interface GrepConfig {
 export const grepSection = 'Search with grep and glob, not with bash.'
 
 const description =
-  'Search file contents by regular expression, newest files first; .gitignore holds, hidden files count.'
+  'Search file contents by regular expression (Rust syntax), newest files first. ' +
+  'What .gitignore names is left out unless path leads there; hidden files are searched.'
 
 const maxContext = 50
 
@@ -39,11 +40,11 @@ export function grepTool(ctx: Context, config: GrepConfig, ripgrep: Ripgrep): To
       path: { type: 'string', description: 'file or folder' },
       include: { type: 'string', description: 'glob of files: *.{ts,tsx}' },
       output_mode: { type: 'string', enum: ['content', 'files_with_matches', 'count'] },
-      context: { type: 'number', description: 'lines around' },
+      context: { type: 'number', description: 'lines before and after' },
       ignore_case: { type: 'boolean' },
-      multiline: { type: 'boolean' },
-      limit: { type: 'number' },
-      offset: { type: 'number' },
+      multiline: { type: 'boolean', description: 'a dot matches line ends' },
+      limit: { type: 'number', description: `at most ${config.grepMaxMatches}` },
+      offset: { type: 'number', description: 'results to skip' },
     },
     output: {
       schema: {
