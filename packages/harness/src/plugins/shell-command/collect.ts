@@ -1,5 +1,6 @@
 import { forEachChild, parse } from 'unbash'
 import type { Assignment, Command, Function, Redirection, SyntaxNode, Word } from 'unbash'
+import { assertNoGap, bodiesIn } from './gaps.ts'
 import { isHidden } from './hidden.ts'
 import type { ShellAssignment, ShellCommand, ShellRedirection } from './program.ts'
 import { redirectionOf } from './redirection.ts'
@@ -40,13 +41,15 @@ class Collector {
 
   read(text: string, place: Place, depth: number): void {
     if (depth > deepest) throw new RangeError('the program is nested too deeply')
-    this.#visit(parse(text), { place, depth, text })
+    const script = parse(text)
+    this.#visit(script, { place, depth, text, bodies: bodiesIn(script) })
   }
 
   #visit(node: SyntaxNode, outer: At): void {
     if (isHidden(node)) this.isComplete = false
     refuse(node)
     const at = within(outer, node)
+    assertNoGap(node, at.text, at.bodies)
     switch (node.type) {
       case 'Function':
         this.#define(node)
@@ -140,6 +143,8 @@ interface At {
   readonly depth: number
   /** What positions count in. */
   readonly text: string
+  /** Of here-documents in it. */
+  readonly bodies: ReturnType<typeof bodiesIn>
 }
 
 interface Simple {
@@ -170,7 +175,7 @@ function within(at: At, node: SyntaxNode): At {
   switch (node.type) {
     case 'Script':
       // What stands between backticks and has escapes is a text of its own.
-      return node.source === undefined ? at : { ...at, text: node.source }
+      return node.source === undefined ? at : { ...at, text: node.source, bodies: bodiesIn(node) }
     case 'Statement':
       return node.background === true ? placed(at, { isBackground: true }) : at
     case 'Pipeline':

@@ -41,7 +41,9 @@ export function unwrap(words: readonly ReadWord[]): Unwrapped {
 }
 
 function unwrapWith(words: readonly ReadWord[], wrapper: Wrapper): Unwrapped {
-  const values = words.map(({ value }) => value)
+  const values = words.map(
+    ({ value, stem }) => value ?? (wrapper.takesVariables ? variableIn(stem) : undefined),
+  )
   const read = readOptions(values, wrapper)
   if (read === undefined) return nothing
   let { next } = read
@@ -75,11 +77,16 @@ function isRemoval(option: string, { isMore }: Wrapper): boolean {
 function variablesAt(words: readonly ReadWord[], start: number): readonly ShellAssignment[] {
   const found: ShellAssignment[] = []
   for (const { value, stem } of words.slice(start)) {
-    const name = /^([A-Za-z_]\w*)=/.exec(stem)?.[1]
+    const name = variableIn(stem)?.slice(0, -1)
     if (name === undefined) break
     found.push({ name, value: value?.slice(name.length + 1) })
   }
   return found
+}
+
+/** The name of a variable that is set, with its sign. */
+function variableIn(stem: string): string | undefined {
+  return /^[A-Za-z_]\w*=/.exec(stem)?.[0]
 }
 
 /** xargs puts what it reads in place of a sign, or behind all. */
