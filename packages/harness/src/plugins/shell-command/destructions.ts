@@ -42,7 +42,7 @@ interface Folders {
   readonly isOpen: boolean
 }
 
-function lossesOf(command: ShellCommand): readonly Loss[] {
+export function lossesOf(command: ShellCommand): readonly Loss[] {
   const overwritten = command.redirections
     .filter(({ kind }) => kind === 'write')
     .map(({ target, stem }) => target ?? folderOf(stem))

@@ -1,3 +1,4 @@
+import { lossesOf } from './destructions.ts'
 import { hasHarmlessSurroundings, hasPlainWords } from './harmless.ts'
 import { programOf } from './program.ts'
 import type { ShellCommand } from './program.ts'
@@ -180,6 +181,8 @@ export function prefixOf(command: ShellCommand): readonly string[] | undefined {
   const first = command.words[0]
   if (program === undefined || first === undefined || never.has(program)) return undefined
   if (!hasHarmlessSurroundings(command) || !hasPlainWords(command)) return undefined
+  // Whoever lets branches be deleted once has not let it for all that git branch does.
+  if (lossesOf(command).length > 0) return undefined
   if (interpreters.has(program)) return withOperands(command, 1)
   return Object.hasOwn(tools, program) ? deedOf(command, program) : [first]
 }

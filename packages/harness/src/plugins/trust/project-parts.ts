@@ -48,10 +48,6 @@ export function projectParts(folder: string): ProjectParts {
   for (const [place, kind] of places) {
     const waiting = [place]
     for (let path = waiting.shift(); path !== undefined; path = waiting.shift()) {
-      if (hasLinkAbove(folder, path)) {
-        refused.push(path)
-        continue
-      }
       const found = readPart(folder, path)
       if (found === 'none') continue
       if (found === 'refused' || parts.length >= mostFiles) refused.push(path)
@@ -68,6 +64,7 @@ function readPart(folder: string, path: string): string | readonly string[] | 'n
   try {
     const stats = lstatSync(whole, { throwIfNoEntry: false })
     if (stats === undefined) return 'none'
+    if (hasLink(folder, path)) return 'refused'
     if (stats.isDirectory()) return readdirSync(whole).toSorted()
     if (!stats.isFile() || stats.size > largestFile) return 'refused'
     return createHash('sha256').update(readFileSync(whole)).digest('hex')
@@ -76,7 +73,8 @@ function readPart(folder: string, path: string): string | readonly string[] | 'n
   }
 }
 
-function hasLinkAbove(folder: string, path: string): boolean {
+/** Whether it is a link, or a link is on the way to it. */
+function hasLink(folder: string, path: string): boolean {
   const parts = path.split('/')
   return parts.some((_, index) => {
     const stats = lstatSync(join(folder, ...parts.slice(0, index + 1)), { throwIfNoEntry: false })
