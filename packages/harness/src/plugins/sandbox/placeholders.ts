@@ -25,11 +25,11 @@ export class Placeholders {
   /** What is at `path`; `made` is an empty folder of ours. Undefined where nobody like us can make anything there. */
   take(path: string): 'there' | 'link' | 'made' | undefined {
     const stats = lstatSync(path, { throwIfNoEntry: false })
-    if (stats?.isDirectory() === true && this.#made.has(path)) return 'made'
+    if (stats?.isDirectory() === true && this.#made.has(path) && readdirSync(path).length === 0) return 'made'
     if (stats !== undefined) return stats.isSymbolicLink() ? 'link' : 'there'
     try {
       if (basename(path) === 'commondir') writeFileSync(path, commonFolder, { flag: 'wx', mode: 0o444 })
-      else mkdirSync(path, { mode: 0o555 })
+      else mkdirSync(path)
     } catch (error) {
       const { code = '' } = error as NodeJS.ErrnoException
       if (['EACCES', 'EPERM', 'EROFS'].includes(code)) return undefined

@@ -8,7 +8,9 @@ import type { Agent } from '../../core/agent/index.ts'
 import { Session } from '../../core/session/index.ts'
 import { createHarness } from '../../testing/index.ts'
 import { fs as files } from '../fs/index.ts'
+import { thisMachine } from './env.ts'
 import { sandbox, sandboxBounds } from './index.ts'
+import { LocalSandbox } from './local.ts'
 import type { SandboxInput } from './config.ts'
 
 async function setup(config: SandboxInput = {}, { hasHome = false } = {}) {
@@ -213,4 +215,25 @@ test('a grant of full access lifts what is protected and hidden, for that execut
   for (const refusal of await refusals()) assert.ok(refusal)
   sandboxPolicy.grant(token, 'full-access')
   assert.deepEqual(await refusals(), [undefined, undefined])
+})
+
+test('where nothing confines a confined mode runs nothing, and full access is as it is', async () => {
+  await using world = await setup()
+  const local = new LocalSandbox({ ...thisMachine(), platform: 'win32' })
+  const reason = 'no sandbox exists for Windows; on Windows run in WSL 2'
+  assert.deepEqual(await local.readiness(), { isReady: false, reason })
+  const { sandboxPolicy } = world.ctx
+  for (const mode of ['read-only', 'workspace-write'] as const) {
+    sandboxPolicy.setMode(world.agent.session, mode)
+    await assert.rejects(
+      local.confine(['true'], await sandboxPolicy.resolve({ session: world.agent.session })),
+      {
+        code: 'SANDBOX_UNAVAILABLE',
+        message: `${mode} cannot be enforced here: ${reason}`,
+      },
+    )
+  }
+  sandboxPolicy.setMode(world.agent.session, 'full-access')
+  const policy = await sandboxPolicy.resolve({ session: world.agent.session })
+  assert.deepEqual((await local.confine(['true', 'x'], policy)).argv, ['true', 'x'])
 })

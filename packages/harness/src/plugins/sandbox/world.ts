@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, statSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Mount, World } from './bubblewrap.ts'
 import { canonical } from './canonical.ts'
@@ -15,14 +15,13 @@ export interface PreparedWorld extends World {
   readonly isWhole: boolean
 }
 
-/** What processes under `policy` are to see. Makes the temporary folder and takes protected names that are free. */
+/** What processes under `policy` are to see. Takes protected names that are free. */
 export function prepareWorld(
   policy: SandboxExecutionPolicy,
   placeholders: Placeholders,
   { terminal = false }: { readonly terminal?: boolean } = {},
 ): PreparedWorld {
   const { network, tempFolder, unreadablePaths, readablePaths } = policy
-  if (tempFolder !== undefined) mkdirSync(tempFolder, { recursive: true, mode: 0o700 })
   const temp = canonical('/tmp')
   const kept = policy.writableRoots.flatMap(root => keep(policy, root, placeholders))
   const mounts: Mount[] = [

@@ -1,0 +1,168 @@
+import { execFile } from 'node:child_process'
+import { accessSync, constants, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { bubblewrapArgv } from './bubblewrap.ts'
+import type { Bubblewrap } from './bubblewrap.ts'
+import { isAlive } from './env.ts'
+import type { Machine } from './env.ts'
+import { SandboxError } from './errors.ts'
+import { Placeholders } from './placeholders.ts'
+import { missingReason, refusedReason, systemReason } from './reason.ts'
+import { seatbeltProfile, seatbeltProgram } from './seatbelt.ts'
+import type { ConfinedArgv, ConfineOptions, SandboxExecutionPolicy, SandboxReadiness } from './service.ts'
+import { prepareWorld } from './world.ts'
+
+type Argv = readonly [program: string, ...args: string[]]
+
+/** What this machine confines with, or why it cannot. */
+type Runner =
+  | { readonly kind: 'bubblewrap'; readonly bubblewrap: Bubblewrap }
+  | { readonly kind: 'seatbelt' }
+  | { readonly kind: 'none'; readonly reason: string }
+
+const probeLimitMs = 5000
+
+/** Not by PATH: a folder of it may be one that a model writes to. */
+const programFolders = [
+  '/usr/bin',
+  '/bin',
+  '/usr/local/bin',
+  '/run/current-system/sw/bin',
+  '/nix/var/nix/profiles/default/bin',
+]
+
+const deniedByKernel = ['read-only file system', 'permission denied', 'operation not permitted']
+const deniedByBubblewrap = [
+  ...deniedByKernel,
+  'device or resource busy',
+  'network is unreachable',
+  'temporary failure in name resolution',
+  'could not resolve host',
+]
+
+/** Confines with what this machine has: bubblewrap on Linux, seatbelt on macOS. Full access is not its matter. */
+export class Confiner {
+  readonly #machine: Machine
+  readonly #placeholders = new Placeholders()
+  readonly #temps = new Set<string>()
+  readonly #found: { runner?: Promise<Runner> } = {}
+
+  constructor(machine: Machine) {
+    this.#machine = machine
+  }
+
+  async readiness(): Promise<SandboxReadiness> {
+    const runner = await this.#runner()
+    return runner.kind === 'none'
+      ? { isReady: false, reason: runner.reason }
+      : { isReady: true, runner: runner.kind, enforcement: 'full' }
+  }
+
+  async confine(argv: Argv, policy: SandboxExecutionPolicy, options: ConfineOptions): Promise<ConfinedArgv> {
+    const { mode, tempFolder } = policy
+    const runner = await this.#runner()
+    if (runner.kind === 'none')
+      throw new SandboxError('SANDBOX_UNAVAILABLE', `${mode} cannot be enforced here: ${runner.reason}`)
+    if (tempFolder !== undefined && !this.#temps.has(tempFolder)) {
+      if (this.#temps.size === 0) sweep(dirname(tempFolder))
+      this.#temps.add(tempFolder)
+    }
+    if (tempFolder !== undefined) mkdirSync(tempFolder, { recursive: true, mode: 0o700 })
+    if (runner.kind === 'seatbelt') return bySeatbelt(argv, policy)
+    const world = prepareWorld(policy, this.#placeholders, options)
+    return {
+      argv: bubblewrapArgv(runner.bubblewrap, world, argv),
+      enforcement: world.isWhole ? 'full' : 'partial',
+      denialSignatures: deniedByBubblewrap,
+      runnerFailureRules: [{ exitCodes: [1], fatalSignatures: ['bwrap: '] }],
+    }
+  }
+
+  /** Takes away what stands in the world for this plugin alone. */
+  close(): void {
+    this.#placeholders.release()
+    for (const folder of this.#temps) this.forget(folder)
+  }
+
+  /** Nobody needs the temporary folder of a session any more. */
+  forget(tempFolder: string): void {
+    if (this.#temps.delete(tempFolder)) rmSync(tempFolder, { recursive: true, force: true })
+  }
+
+  async #runner(): Promise<Runner> {
+    return await (this.#found.runner ??= findRunner(this.#machine))
+  }
+}
+
+async function findRunner({ platform }: Machine): Promise<Runner> {
+  if (platform === 'darwin') {
+    return existsSync(seatbeltProgram)
+      ? { kind: 'seatbelt' }
+      : { kind: 'none', reason: missingReason('sandbox-exec') }
+  }
+  if (platform !== 'linux') return { kind: 'none', reason: systemReason(platform) }
+  const program = programFolders.map(folder => join(folder, 'bwrap')).find(isProgram)
+  if (program === undefined) return { kind: 'none', reason: missingReason('bubblewrap') }
+  const kernelSettings = ['/proc/sys', '/proc/sysrq-trigger'].filter(path => existsSync(path))
+  let refusal = ''
+  for (const [userNamespace, lastUserNamespace] of [
+    [true, true],
+    [true, false],
+    [false, false],
+  ] as const) {
+    const bubblewrap = { program, kernelSettings, userNamespace, lastUserNamespace }
+    const failure = await failureOf(bubblewrap)
+    if (failure === undefined) return { kind: 'bubblewrap', bubblewrap }
+    refusal = refusal === '' ? failure : refusal
+  }
+  return { kind: 'none', reason: refusedReason(refusal) }
+}
+
+/** What bubblewrap says where it cannot run anything; it is asked for all that a confined command needs. */
+async function failureOf(bubblewrap: Bubblewrap): Promise<string | undefined> {
+  const world = {
+    mounts: [{ path: '/tmp', kind: 'empty' }],
+    network: false,
+    tempPath: '/tmp',
+    terminal: false,
+  } as const
+  const [program, ...args] = bubblewrapArgv(bubblewrap, world, ['/bin/sh', '-c', ':'])
+  const { promise, resolve } = Promise.withResolvers<string | undefined>()
+  const options = { cwd: '/', env: {}, timeout: probeLimitMs, killSignal: 'SIGKILL' } as const
+  execFile(program, args, options, (error, _stdout, stderr) => {
+    if (error === null) return resolve(undefined)
+    const [line = ''] = stderr.split('\n')
+    return resolve(line.replace(/^bwrap: /, '') || error.message)
+  })
+  return await promise
+}
+
+function bySeatbelt(argv: Argv, policy: SandboxExecutionPolicy): ConfinedArgv {
+  const { tempFolder } = policy
+  const temp = tempFolder === undefined ? [] : ['/usr/bin/env', `TMPDIR=${tempFolder}`]
+  return {
+    argv: [seatbeltProgram, '-p', seatbeltProfile(policy), ...temp, ...argv],
+    enforcement: 'full',
+    denialSignatures: deniedByKernel,
+    runnerFailureRules: [{ fatalSignatures: ['sandbox-exec: '] }],
+  }
+}
+
+function isProgram(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Removes folders of programs that ended without it. */
+function sweep(folder: string): void {
+  const names = existsSync(folder) ? readdirSync(folder) : []
+  for (const name of names) {
+    const pid = /^(?:dsh-)?(\d+)-[0-9a-f]{12}$/.exec(name)?.[1]
+    if (pid !== undefined && !isAlive(Number(pid)))
+      rmSync(join(folder, name), { recursive: true, force: true })
+  }
+}

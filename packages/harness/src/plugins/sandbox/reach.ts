@@ -1,0 +1,72 @@
+import { existsSync, statSync } from 'node:fs'
+import { isAbsolute, join, resolve } from 'node:path'
+import { canonical } from './canonical.ts'
+import type { SandboxConfig } from './config.ts'
+import type { Machine } from './env.ts'
+import type { SandboxMode } from './events.ts'
+import { protectedIn } from './protect.ts'
+import { readableOfHome, secretPaths } from './secrets.ts'
+import type { SandboxBounds, SandboxExecutionPolicy } from './service.ts'
+
+export interface ReachRequest {
+  readonly mode: SandboxMode
+  /** Of the session; undefined where it has none. */
+  readonly folder: string | undefined
+  readonly tempFolder: string
+  readonly config: SandboxConfig
+  readonly bounds: readonly SandboxBounds[]
+  readonly machine: Machine
+}
+
+type Reach = Omit<SandboxExecutionPolicy, 'mode' | 'network' | 'sessionId'>
+
+/** The paths of a policy, as the machine's files are now. */
+export function reachOf(request: ReachRequest): Reach {
+  const { mode, folder, config, bounds, machine } = request
+  const workspaceRoot = canonical(folder ?? machine.startFolder)
+  const nothing = { writableRoots: [], protectedPaths: [], unreadablePaths: [], readablePaths: [] }
+  if (mode === 'full-access') return { ...nothing, workspaceRoot, writableRoots: [workspaceRoot] }
+  const named = (key: 'writable' | 'unreadable' | 'protect'): string[] =>
+    bounds.flatMap(each => each[key] ?? []).map(path => path.replace(/^~(?=\/|$)/, machine.userHome))
+  const unreadable = [
+    ...secretPaths(machine, config.env),
+    ...(config.home === undefined ? [] : [config.home]),
+  ]
+  const looks = {
+    unreadablePaths: there([...unreadable, ...named('unreadable')]),
+    readablePaths:
+      config.home === undefined ? [] : there(readableOfHome.map(name => join(config.home ?? '', name))),
+  }
+  if (mode === 'read-only') return { ...nothing, ...looks, workspaceRoot }
+  const own = folder === undefined || isShared(workspaceRoot) ? [] : [workspaceRoot]
+  const others = there(named('writable')).filter(root => !isShared(root))
+  const { tempFolder } = request
+  return {
+    ...looks,
+    workspaceRoot,
+    writableRoots: [...new Set([...own, ...others, tempFolder])],
+    protectedPaths: [
+      ...own.flatMap(root => ownProtected(root, named('protect'))),
+      ...others.flatMap(protectedIn).filter(path => existsSync(path)),
+    ],
+    tempFolder,
+  }
+}
+
+function ownProtected(root: string, named: readonly string[]): string[] {
+  const paths = [...protectedIn(root), ...named.map(path => resolve(root, path))]
+  // Names that nobody has are taken in a folder of one's own alone.
+  return root === '/' ? paths.filter(path => existsSync(path)) : paths
+}
+
+/** Those of `paths` that are there, links resolved. */
+function there(paths: readonly string[]): string[] {
+  const found = paths.filter(path => isAbsolute(path) && existsSync(path))
+  return [...new Set(found.map(canonical))]
+}
+
+/** Whether everybody of the machine may make files there, as in /tmp: no folder to hand to anybody as a whole. */
+function isShared(path: string): boolean {
+  const mode = statSync(path, { throwIfNoEntry: false })?.mode ?? 0
+  return (mode & 0o1002) === 0o1002
+}
