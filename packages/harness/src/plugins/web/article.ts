@@ -6,29 +6,38 @@ import { createConverter } from './markdown-rules.ts'
 
 /** Deeper pages are made to break converters. */
 const maxNesting = 512
+/** The search for an article takes the cube of the depth; pages for people stay below this. */
+const maxArticleNesting = 128
 
 /** Of a whole page's text, what its article has to have so that it may stand for the page. */
 const leastShare = 0.4
 const leastLength = 200
 
 const noText =
-  'script,style,noscript,template,iframe,object,embed,svg,canvas,button,input,select,textarea,dialog,[hidden],[aria-hidden="true"]'
+  'title,script,style,noscript,template,iframe,object,embed,svg,canvas,button,input,select,textarea,dialog,[hidden],[aria-hidden="true"]'
 const aroundText =
   'nav,footer,aside,body>header,[role="navigation"],[role="banner"],[role="contentinfo"],[role="search"]'
 
-/** A page as Markdown: its article where it has one, else all of it. Falls back to its bare text. */
-export function readArticle(html: string, url: string): PlainPage {
-  if (nestingOf(html, maxNesting) > maxNesting) return plainText(html)
+export interface ReadPage extends PlainPage {
+  readonly isPlain: boolean
+}
+
+/** A page as Markdown: its article where it has one, else all of it; one that is too deep as bare text. */
+export function readArticle(html: string, url: string): ReadPage {
+  const nesting = nestingOf(html, maxNesting)
+  if (nesting > maxNesting) return { ...plainText(html), isPlain: true }
   const document = parse(html)
-  const title = document.title.replace(/\s+/g, ' ').trim()
+  const title = (document.querySelector('title')?.textContent ?? '').replace(/\s+/g, ' ').trim()
   const base = baseOf(document, url)
   clean(document, base)
-  const article = articleOf(document)
+  const article = nesting > maxArticleNesting ? undefined : articleOf(document)
   for (const element of document.querySelectorAll(aroundText)) element.remove()
   const whole = document.body
   const source = article !== undefined && standsFor(article, whole) ? article : whole
   const text = createConverter().turndown(source).trim()
-  return title === '' ? { text } : { title, text }
+  // What is all markup may still have words that the parser took for something else.
+  if (text === '') return { ...plainText(html), isPlain: true }
+  return { ...(title !== '' && { title }), text, isPlain: false }
 }
 
 function parse(html: string): DomDocument {

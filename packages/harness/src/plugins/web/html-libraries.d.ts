@@ -19,7 +19,6 @@ export interface DomElement {
 }
 
 export interface DomDocument {
-  readonly title: string
   readonly documentElement: DomElement | null
   readonly body: DomElement
   querySelector(selector: string): DomElement | null

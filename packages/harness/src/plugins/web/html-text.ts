@@ -11,8 +11,11 @@ const rawElements = [
   'noscript',
   'template',
   'iframe',
+  'object',
+  'canvas',
   'textarea',
   'select',
+  'button',
   'svg',
   'title',
 ]

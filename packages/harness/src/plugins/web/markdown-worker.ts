@@ -5,6 +5,8 @@ export interface PageJob {
   readonly job: 'web page'
   readonly html: string
   readonly url: string
+  /** Bare text is read in a time that the page's length alone decides. */
+  readonly form: 'markdown' | 'bare text'
 }
 
 /** Where a worker starts: the bundle gives files other names. */
@@ -15,6 +17,12 @@ function isJob(value: unknown): value is PageJob {
 }
 
 if (parentPort !== null && isJob(workerData)) {
-  const { readArticle } = await import('./article.ts')
-  parentPort.postMessage(readArticle(workerData.html, workerData.url))
+  const { html, url, form } = workerData
+  if (form === 'markdown') {
+    const { readArticle } = await import('./article.ts')
+    parentPort.postMessage(readArticle(html, url))
+  } else {
+    const { plainText } = await import('./html-text.ts')
+    parentPort.postMessage({ ...plainText(html), isPlain: true })
+  }
 }
