@@ -6,8 +6,9 @@ export function missingReason(program: 'bubblewrap' | 'sandbox-exec'): string {
 }
 
 export function systemReason(platform: string): string {
-  const name = platform === 'win32' ? 'Windows' : platform
-  return `no sandbox exists for ${name}; on Windows run in WSL 2`
+  return platform === 'win32'
+    ? 'no sandbox exists for Windows; run in WSL 2'
+    : `no sandbox exists for ${platform}; run in a virtual machine with Linux`
 }
 
 const byRefusal: readonly (readonly [sign: RegExp, advice: string])[] = [

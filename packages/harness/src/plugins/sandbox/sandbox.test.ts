@@ -220,7 +220,7 @@ test('a grant of full access lifts what is protected and hidden, for that execut
 test('where nothing confines a confined mode runs nothing, and full access is as it is', async () => {
   await using world = await setup()
   const local = new LocalSandbox({ ...thisMachine(), platform: 'win32' })
-  const reason = 'no sandbox exists for Windows; on Windows run in WSL 2'
+  const reason = 'no sandbox exists for Windows; run in WSL 2'
   assert.deepEqual(await local.readiness(), { isReady: false, reason })
   const { sandboxPolicy } = world.ctx
   for (const mode of ['read-only', 'workspace-write'] as const) {
