@@ -32,6 +32,7 @@ const plainTerminal = { NO_COLOR: '1', TERM: 'dumb', PAGER: 'cat', GIT_PAGER: 'c
 export class LocalBash implements Bash {
   readonly #ctx: Context
   readonly #config: LocalBashConfig
+  readonly #found = new Map<Shell, string>()
   #shell: Shell = 'bash'
 
   constructor(ctx: Context, config: LocalBashConfig) {
@@ -87,10 +88,12 @@ export class LocalBash implements Bash {
     return new RunningCommand({ handle, spec, prepared, shell, graceMs, live })
   }
 
-  /** A runner would not tell that there is no such shell, so for one it is looked up. */
-  async #programOf(shell: Shell, { policy, signal }: BashSpec): Promise<string> {
+  /** A runner would not tell that there is no such shell, so for one it is looked up, once. */
+  async #programOf(shell: Shell, { policy }: BashSpec): Promise<string> {
     if (policy === undefined || policy.mode === 'full-access') return shell
-    return this.#ctx.subprocess.resolveExecutable(shell, signal === undefined ? {} : { signal })
+    const found = this.#found.get(shell) ?? (await this.#ctx.subprocess.resolveExecutable(shell))
+    this.#found.set(shell, found)
+    return found
   }
 }
 
