@@ -62,3 +62,29 @@ test('two long texts without a common line give one whole replacement at once', 
   assert.equal(others.length, 0)
   assert.equal(hunk?.lines.length, 40_000)
 })
+
+test('hunks tell exactly what became of a text, wherever it is long and alike', () => {
+  const line = fc.constantFrom('a', 'b', '', 'x'.repeat(5000))
+  const lines = fc.array(line, { maxLength: 12 })
+  fc.assert(
+    fc.property(lines, lines, lines, lines, (head, old, fresh, tail) => {
+      const [before, after] = [old, fresh].map(middle => [...head, ...middle, ...tail].join('\n'))
+      assert.equal(patched(before ?? '', hunksOf(before ?? '', after ?? '')), after)
+    }),
+  )
+})
+
+/** `before` with what `hunks` say, each at the line it names. */
+function patched(before: string, hunks: ReturnType<typeof hunksOf>): string {
+  const lines = before.split('\n')
+  for (const { oldStart, newStart, lines: rows } of hunks) {
+    const old = rows.filter(row => !row.startsWith('+')).map(row => row.slice(1))
+    assert.deepEqual(lines.slice(newStart - 1, newStart - 1 + old.length), old, `hunk at ${oldStart}`)
+    lines.splice(
+      newStart - 1,
+      old.length,
+      ...rows.filter(row => !row.startsWith('-')).map(row => row.slice(1)),
+    )
+  }
+  return lines.join('\n')
+}

@@ -27,7 +27,7 @@ export interface MatchLimits {
 const carriageReturn = 13
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 /** What is left of a line that is not UTF-8. */
-export const notUtf8 = '(not UTF-8)'
+const notUtf8 = '(not UTF-8)'
 
 /** Keeps some of the matches that come, with the lines around them, and counts them all. */
 export class MatchCollector {

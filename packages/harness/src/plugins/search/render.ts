@@ -1,6 +1,6 @@
 import type { FileMatches } from './matches.ts'
 
-export interface Ignored {
+interface Ignored {
   readonly paths: readonly string[]
   readonly isMore: boolean
 }

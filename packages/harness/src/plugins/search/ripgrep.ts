@@ -11,7 +11,7 @@ export interface RipgrepRun {
   readonly onOutput: (bytes: Buffer) => 'go on' | 'stop'
 }
 
-export interface RipgrepEnd {
+interface RipgrepEnd {
   readonly isStopped: boolean
   /** Files and folders that could not be read; the search went on without them. */
   readonly unreadable: number
