@@ -156,8 +156,7 @@ export class Care {
     const isFree = this.#ctx.sandboxPolicy.modeOf(agent?.session) === 'full-access'
     const isAnybodyThere = !this.#config.yes && this.#ctx.get('approval')?.canAnswer(agent) === true
     // Whoever gave full access and left is told by the result.
-    if (isFree && !isAnybodyThere) return others
-    if (this.#config.yes) return { kind: 'deny', reason: `${own}; ${needsPersonText}` }
+    if (!isAnybodyThere) return isFree ? others : { kind: 'deny', reason: `${own}; ${needsPersonText}` }
     const said = others.kind === 'ask' && others.reason !== undefined ? `${others.reason}; ${own}` : own
     return { kind: 'ask', reason: said }
   }
