@@ -9,6 +9,7 @@ import { lookAtHome } from './home.ts'
 import { lookAtIndex } from './index-file.ts'
 import { lookAtKeys } from './keys.ts'
 import { lookAtNetwork } from './network.ts'
+import { lookAtRules } from './permission-rules.ts'
 import { lookAtProjections } from './projection-files.ts'
 import { lookAtRestoreStore } from './restore-store.ts'
 import { lookAtRuntime } from './runtime.ts'
@@ -32,6 +33,7 @@ export const checks: readonly Check[] = [
   { name: 'network', look: lookAtNetwork },
   { name: 'git', look: lookAtGit },
   { name: 'sandbox', look: lookAtSandbox },
+  { name: 'rules', look: lookAtRules },
   { name: 'terminal', look: lookAtTerminal },
 ]
 

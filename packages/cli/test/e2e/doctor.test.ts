@@ -51,6 +51,7 @@ const everyCheck = [
   'network',
   'git',
   'sandbox',
+  'rules',
   'terminal',
   'plugins',
 ]

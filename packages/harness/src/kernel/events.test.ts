@@ -247,6 +247,20 @@ test('a carrier decides by the scope of the listener; global listeners always he
   assert.deepEqual(heard, ['untagged', 'left', 'global'])
 })
 
+test('whether a dispatch would reach anybody can be known without one', () => {
+  const { ctx, heard } = setup()
+  const [left, right] = [{ name: 'left' }, { name: 'right' }]
+  const carrier: Carrier = { version: 0, admits: scope => scope === left }
+  assert.equal(ctx.isHeard('test/emit'), false)
+  ctx.extend({ scope: right }).on('test/emit', () => void heard.push('right'))
+  assert.deepEqual([ctx.isHeard('test/emit'), ctx.isHeard('test/emit', carrier)], [true, false])
+  const stop = ctx.extend({ scope: left }).on('test/emit', () => void heard.push('left'))
+  assert.equal(ctx.isHeard('test/emit', carrier), true)
+  stop()
+  assert.equal(ctx.isHeard('test/emit', carrier), false)
+  assert.deepEqual(heard, [])
+})
+
 test('a carrier whose version rose is asked again', () => {
   const { ctx, heard } = setup()
   let open = false

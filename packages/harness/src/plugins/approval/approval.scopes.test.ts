@@ -52,6 +52,7 @@ test('what is offered covers no more than it says', async () => {
   ])
     assert.deepEqual(await bash(command), [], command)
   assert.deepEqual(await offered(() => world.write('../a/b')), [`write ${base}/a/b`, `write ${base}/a/`])
+  assert.deepEqual(await offered(() => world.write('../a/.git/hooks/x')), [`write ${base}/a/.git/hooks/x`])
   assert.deepEqual(await offered(() => world.write('../a/.envrc')), [`write ${base}/a/.envrc`])
   assert.deepEqual(
     await offered(() => world.write('../above')),
@@ -116,6 +117,20 @@ test('a rule counts for the folder it was given in, in later sessions too', asyn
   assert.match(await world.write('../a/d', { by: elsewhere }), /nobody is there/)
   await world.ctx.approval.removeRules(['r1'])
   assert.match(await world.write('../a/e', { by: later }), /nobody is there/)
+})
+
+test('what belongs to this program itself is asked for each time, whatever was allowed', async () => {
+  await using world = await createWorld()
+  const { base, rules } = world
+  await world.ctx.approval.addRules([
+    { effect: 'allow', kind: 'write', path: `${base}/` },
+    { effect: 'allow', kind: 'write', path: rules },
+  ])
+  world.answer(async () => ({ outcome: 'allowed-once', scope: 'session' }))
+  assert.match(await world.write(rules), /not offered/)
+  assert.equal(world.questions[0]?.reason, `${rules} belongs to dsh itself`)
+  assert.deepEqual(world.questions[0]?.proposals, [])
+  assert.match(await world.write(`${base}/other`), /^Created/)
 })
 
 test('a rule that cannot be kept counts for the session, and the person is told', async () => {

@@ -1,3 +1,4 @@
+import { dirname } from 'node:path'
 import type {} from '../../core/commands/index.ts'
 import type { Context, PluginObject } from '../../kernel/index.ts'
 import type {} from '../fs/index.ts'
@@ -46,8 +47,9 @@ export const approval: PluginObject<ApprovalInput, ApprovalConfig> = {
   },
   apply(ctx: Context, config: ApprovalConfig) {
     const calls: JudgedCalls = new WeakMap()
-    const openRules = config.rules === undefined ? undefined : opener(config.rules)
-    const judge = new Judge(ctx, openRules)
+    const { rules: path } = config
+    const openRules = path === undefined ? undefined : opener(path)
+    const judge = new Judge(ctx, { openRules, home: path === undefined ? undefined : dirname(path) })
     const service = new LoggedApproval(ctx, { config, judge, calls, openRules })
     declareEvents(ctx)
     ctx.provide('approval', service)

@@ -29,7 +29,7 @@ export function judgeDeed(deed: Deed, circumstances: Circumstances): Verdict {
 
 /** A path that is refused in workspace-write is asked for; in read-only mode nobody is. */
 function judgeWrite({ path, named, refusal }: DeedOf<'write'>, circumstances: Circumstances): Verdict {
-  const { mode, rules, workspace, isProtectedBelow } = circumstances
+  const { mode, rules, workspace, isProtected, isOwn } = circumstances
   const needs = refusal === undefined ? {} : ({ grant: 'full-access', isEscape: true } as const)
   for (const effect of ['deny', 'ask'] as const) {
     // Both ways to it count: the name that was asked for, and where its links lead.
@@ -42,14 +42,15 @@ function judgeWrite({ path, named, refusal }: DeedOf<'write'>, circumstances: Ci
   }
   if (refusal === undefined) return { decision: 'allow', because: `${mode} lets it be written` }
   if (mode === 'read-only') return { decision: 'deny', because: refusal }
+  if (isOwn(path)) return { decision: 'ask', because: `${path} belongs to dsh itself`, ...needs }
   const rule = rulesOf(rules, 'write', 'allow').find(
-    ({ rule: each }) => coversPath(each, path) && (each.path === path || !isProtectedBelow(each.path, path)),
+    ({ rule: each }) => each.path === path || (coversPath(each, path) && !isProtected(path)),
   )
   if (rule !== undefined)
     return { decision: 'allow', because: allowedByText(rule), rule, grant: 'full-access' }
-  const folder = isWithin(workspace, path) ? undefined : folderToAllow(path, workspace)
-  const isFolderEnough = folder !== undefined && !isProtectedBelow(folder, path)
-  const paths = isFolderEnough ? [path, folder] : [path]
+  const isAlone = isWithin(workspace, path) || isProtected(path)
+  const folder = isAlone ? undefined : folderToAllow(path, workspace)
+  const paths = folder === undefined ? [path] : [path, folder]
   const proposals = paths.map(each => proposalOf({ effect: 'allow', kind: 'write', path: each }))
   return { decision: 'ask', because: outsideText(path, workspace), ...needs, proposals }
 }

@@ -18,6 +18,12 @@ export interface JudgeRequest {
   readonly signal?: AbortSignal
 }
 
+interface JudgeParts {
+  readonly openRules: OpenRules | undefined
+  /** The folder of the rules file. */
+  readonly home: string | undefined
+}
+
 const effectKinds = ['write', 'command', 'fetch', 'foreign', 'program'] satisfies ToolEffect['kind'][]
 const noSandboxReason = 'no sandbox is loaded'
 
@@ -27,13 +33,15 @@ const noSandboxReason = 'no sandbox is loaded'
  */
 export class Judge {
   readonly #ctx: Context
-  readonly #rules: OpenRules | undefined
+  readonly #openRules: OpenRules | undefined
+  readonly #home: string | undefined
   readonly #told = new Set<string>()
   #readiness: SandboxReadiness | undefined
 
-  constructor(ctx: Context, rules: OpenRules | undefined) {
+  constructor(ctx: Context, { openRules, home }: JudgeParts) {
     this.#ctx = ctx
-    this.#rules = rules
+    this.#openRules = openRules
+    this.#home = home
   }
 
   /** Undefined as long as nothing was judged that a sandbox would hold. */
@@ -60,6 +68,7 @@ export class Judge {
       session,
       agent,
       signal,
+      home: this.#home,
       readiness: () => this.readiness(),
       filed: async () => await this.#filed(),
     })
@@ -80,7 +89,7 @@ export class Judge {
   }
 
   async #filed(): ReturnType<Awaited<ReturnType<OpenRules>>['read']> {
-    const state = (await (await this.#rules?.())?.read()) ?? { revision: 0, rules: [], problems: [] }
+    const state = (await (await this.#openRules?.())?.read()) ?? { revision: 0, rules: [], problems: [] }
     for (const problem of state.problems) {
       if (!this.#told.has(problem)) this.#ctx.fiber.report(new Error(problem), 'permission rules')
       this.#told.add(problem)

@@ -19,6 +19,8 @@ export interface Surroundings {
   readonly session: Session | undefined
   readonly agent: Agent | undefined
   readonly signal: AbortSignal | undefined
+  /** The folder of the rules file. */
+  readonly home: string | undefined
   readiness(): Promise<SandboxReadiness>
   filed(): Promise<RulesFileState>
 }
@@ -53,16 +55,16 @@ async function circumstancesOf(deeds: readonly Deed[], around: Surroundings): Pr
     mayReachSecrets: path =>
       sandboxPolicy.readRefusal(policy, path) !== undefined ||
       policy.unreadablePaths.some(secret => isWithin(path, secret)),
-    isProtectedBelow: (folder, path) => {
-      const root = folder === '/' ? folder : folder.replace(/\/+$/, '')
-      const inside = {
+    isProtected: path => {
+      const anywhere = {
         ...policy,
         mode: 'workspace-write',
-        workspaceRoot: root,
-        writableRoots: [root],
+        workspaceRoot: '/',
+        writableRoots: ['/'],
       } as const
-      return sandboxPolicy.writeRefusal(inside, path) !== undefined
+      return sandboxPolicy.writeRefusal(anywhere, path) !== undefined
     },
+    isOwn: path => around.home !== undefined && isWithin(around.home, path),
   }
 }
 

@@ -63,10 +63,10 @@ const isOption = (word: string): boolean => /^-./.test(word)
 
 /** Short options may stand together, and long ones with a value. */
 function hasOption(option: string, words: readonly (string | undefined)[]): Match {
-  const letters = words.flatMap(word => (word !== undefined && /^-[^-]/.test(word) ? [...word] : []))
+  const letters = words.filter(word => word !== undefined && /^-[^-]/.test(word)).join('')
   const isThere = option.startsWith('--')
     ? words.some(word => word === option || word?.startsWith(`${option}=`) === true)
-    : [...option].every(letter => letters.includes(letter))
+    : option.match(/[^-]/g)?.every(letter => letters.includes(letter)) === true
   if (isThere) return 'yes'
   return words.includes(undefined) ? 'maybe' : 'no'
 }

@@ -46,7 +46,8 @@ async function judge(
     workspace: '/w',
     namedHosts: new Set(),
     mayReachSecrets: () => false,
-    isProtectedBelow: () => false,
+    isProtected: () => false,
+    isOwn: () => false,
   }
   const deed: Deed = {
     kind: 'command',

@@ -14,8 +14,10 @@ export interface Circumstances {
   readonly namedHosts: ReadonlySet<string>
   /** Whether what reads `path` may come by what nobody may read. */
   mayReachSecrets(path: string): boolean
-  /** Whether `path`, which lies below `folder`, is one that runs or configures something there. */
-  isProtectedBelow(folder: string, path: string): boolean
+  /** Whether `path` runs or configures something, or holds secrets, wherever it lies. */
+  isProtected(path: string): boolean
+  /** Whether `path` belongs to this program itself, its rules among it: no rule lets that be written. */
+  isOwn(path: string): boolean
 }
 
 export interface Verdict {
