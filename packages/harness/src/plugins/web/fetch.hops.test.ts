@@ -127,21 +127,21 @@ describe('a redirect', () => {
       await assert.rejects(result, { code: 'WEB_REDIRECT_BLOCKED', message })
     })
   }
+})
 
-  const hop = (from: string, location: string, allowsDowngrade = false): boolean | undefined =>
-    nextHop(new URL(from), { statusCode: 301, headers: { location } }, { allowsDowngrade })?.isSameSite
+const hop = (from: string, location: string, allowsDowngrade = false): boolean | undefined =>
+  nextHop(new URL(from), { statusCode: 301, headers: { location } }, { allowsDowngrade })?.isSameSite
 
-  test('stays on the site where only the scheme becomes a safer one', () => {
-    assert.equal(hop('http://a.com/', 'https://a.com/x'), true)
-    assert.equal(hop('http://a.com/', 'https://www.a.com/x'), true)
-    assert.equal(hop('https://www.a.com/', 'https://a.com/x'), true)
-    assert.equal(hop('https://a.com/', 'http://a.com/x'), false)
-    assert.equal(hop('https://a.com/', 'http://a.com/x', true), true)
-    assert.equal(hop('https://a.com/', 'https://b.a.com/x'), false)
-    assert.equal(hop('https://a.com/', 'https://a.com:8443/x'), false)
-    assert.equal(hop('https://a.com/', 'https://a.com.evil.com/'), false)
-    assert.equal(hop('https://a.com/', '//b.com/'), false)
-  })
+test('a redirect stays on the site where only the scheme becomes a safer one', () => {
+  assert.equal(hop('http://a.com/', 'https://a.com/x'), true)
+  assert.equal(hop('http://a.com/', 'https://www.a.com/x'), true)
+  assert.equal(hop('https://www.a.com/', 'https://a.com/x'), true)
+  assert.equal(hop('https://a.com/', 'http://a.com/x'), false)
+  assert.equal(hop('https://a.com/', 'http://a.com/x', true), true)
+  assert.equal(hop('https://a.com/', 'https://b.a.com/x'), false)
+  assert.equal(hop('https://a.com/', 'https://a.com:8443/x'), false)
+  assert.equal(hop('https://a.com/', 'https://a.com.evil.com/'), false)
+  assert.equal(hop('https://a.com/', '//b.com/'), false)
 })
 
 describe('a name', () => {

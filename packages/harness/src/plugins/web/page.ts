@@ -16,7 +16,7 @@ export interface Page {
 /** In UTF-16 units; `read` cuts longer lines. */
 const maxLineLength = 1800
 
-/** The result as text of short lines; whole lines of at most `maxBytes` are shown. */
+/** The result as text of short lines; whole lines of at most `maxBytes`, one in any case, are shown. */
 export async function pageOf(
   { url, body }: WebFetchResult,
   maxBytes: number,
@@ -45,7 +45,7 @@ function bounded(content: string, maxBytes: number): Bounded {
   let bytes = 0
   for (const line of lines) {
     bytes += utf8Length(line) + 1
-    if (bytes > maxBytes) break
+    if (bytes > maxBytes && shown.length > 0) break
     shown.push(line)
   }
   return { shown: shown.join('\n'), shownLines: shown.length, totalLines, totalBytes, rest: text }
