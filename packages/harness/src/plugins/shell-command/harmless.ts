@@ -24,12 +24,12 @@ const configuring = /^(?:npm_config_|[a-z]+_proxy$|_$)/
 const sinks = new Set(['/dev/null', '/dev/stdout', '/dev/stderr'])
 
 /** Whether setting it changes nothing of what runs. */
-export function isPlainVariable({ name }: ShellAssignment): boolean {
+function isPlainVariable({ name }: ShellAssignment): boolean {
   return plainVariable.test(name) && !configuring.test(name)
 }
 
 /** Whether it makes and changes no file, and opens no connection. */
-export function isHarmlessRedirection({ kind, target }: ShellRedirection): boolean {
+function isHarmlessRedirection({ kind, target }: ShellRedirection): boolean {
   if (kind === 'duplicate' || kind === 'text') return true
   if (target === undefined || kind === 'both') return false
   return kind === 'read' ? !/^\/dev\/(?:tcp|udp)\//.test(target) : sinks.has(target)
@@ -45,7 +45,7 @@ export function hasHarmlessSurroundings({ assignments, redirections, via }: Shel
 }
 
 /** Whether a word is known, or surely no option. */
-export function isPlainWord(word: string | undefined, stem: string | undefined): boolean {
+function isPlainWord(word: string | undefined, stem: string | undefined): boolean {
   return word !== undefined || (stem !== undefined && stem !== '' && !stem.startsWith('-'))
 }
 

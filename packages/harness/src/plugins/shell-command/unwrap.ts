@@ -5,7 +5,7 @@ import { shellOptions, shells, wrappers } from './wrappers.ts'
 import type { Wrapper } from './wrappers.ts'
 
 /** Something that a command starts: a text for a shell, or the words of a program. */
-export type Start =
+type Start =
   | { readonly kind: 'text'; readonly text: string }
   | {
       readonly kind: 'words'
