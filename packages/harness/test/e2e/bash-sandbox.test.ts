@@ -193,16 +193,25 @@ test('a runner that fails is not taken for a command that fails', limits, async 
 test('time-outs, kills and the end of the shell leave nothing of a confined command', limits, async () => {
   await using world = await setup()
   const nap = `sleep 71.${process.pid}`
-  const late = await world.run(`trap '' TERM; setsid sh -c "trap '' TERM; ${nap}" & echo begun; ${nap}`, {
-    timeoutMs: 500,
-  })
-  assert.match(late.text, /^begun\n\[timed out after 500 ms\]\n\[killed by signal: SIGTERM\]$/)
+  const deaf = `trap '' TERM; setsid sh -c "trap '' TERM; ${nap}; ${nap}" & echo begun; ${nap}; ${nap}`
+  const late = await world.run(deaf, { timeoutMs: 500 })
+  assert.equal(late.text, 'begun\n[timed out after 500 ms]\n[killed by signal: SIGKILL]')
   const { text } = await world.run(`setsid ${nap} >/dev/null 2>&1 & nohup ${nap} >/dev/null 2>&1 & echo done`)
   assert.equal(text, 'done')
-  await world.run(`echo begun; trap '' TERM; ${nap}`, { run_in_background: true })
+  await world.run(`echo begun; ${nap}`, { run_in_background: true })
+  while (!world.ctx.tasks.read(world.agent, 'bash-1').text.includes('begun'))
+    await new Promise(resolve => setTimeout(resolve, 5))
   const killed = await world.run('', { task_id: 'bash-1' }, 'task_kill')
-  assert.equal(killed.text, '[status: killed, killed by signal SIGTERM]')
+  assert.equal(killed.text, '[status: killed, exit code 143]')
   assert.deepEqual(commandLines(nap), [])
+})
+
+test('a confined command that is told to end can put away what it was about', limits, async () => {
+  await using world = await setup()
+  const command = "trap 'rm lock; echo bye; exit 7' TERM; touch lock; sleep 60 & wait"
+  const { text } = await world.run(command, { timeoutMs: 500 })
+  assert.equal(text, 'bye\n[timed out after 500 ms]\n[exit code: 7]')
+  assert.equal(fs.existsSync(join(world.dir, 'lock')), false)
 })
 
 test(

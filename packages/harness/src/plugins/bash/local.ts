@@ -78,6 +78,7 @@ export class LocalBash implements Bash {
       stderr: captureFor(kept, live?.stderr),
       graceMs,
       drainMs,
+      wraps: prepared.confined !== undefined,
       env: {
         ...utf8Locale(subprocess.env, process.platform),
         ...plainTerminal,

@@ -176,8 +176,12 @@ export class RunningProcess implements SubprocessHandle {
   }
 
   #signalTree(signal: NodeJS.Signals): void {
-    const hasMembers = this.#tree().some(entry => entry.group === this.pid)
-    if (this.hasGroup() && (!this.#isReaped || hasMembers)) trySignal(-this.pid, signal, this.#around.send)
+    const tree = this.#tree()
+    const hasMembers = tree.some(entry => entry.group === this.pid)
+    const isSpared =
+      this.#spec.wraps === true && signal === 'SIGTERM' && tree.some(entry => entry.group !== this.pid)
+    if (!isSpared && this.hasGroup() && (!this.#isReaped || hasMembers))
+      trySignal(-this.pid, signal, this.#around.send)
     this.#signalStrays(signal)
   }
 

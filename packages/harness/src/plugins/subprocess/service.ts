@@ -19,6 +19,8 @@ export interface SpawnSpec {
   readonly graceMs: number
   /** Milliseconds that pipes may stay open after the program ended, held by what it left behind. */
   readonly drainMs: number
+  /** The program takes along in an instant what it runs: that is asked to end in its place, and it ends with it. */
+  readonly wraps?: boolean
   /** On top of the environment all processes get; undefined takes a variable away. */
   readonly env?: Readonly<Record<string, string | undefined>>
   /** Terminates the process and everything it started. */
