@@ -253,6 +253,7 @@ test('a rule that allows reaches as far as it says and no further', async () => 
     'make all > out',
     'CFLAGS=-x make all',
     './make all',
+    '[[ $X -eq 1 ]] && make all',
   ])
     assert.match(await world.bash(command), /nobody is there/, command)
   assert.deepEqual(world.ran, ['make all [full-access]'])
