@@ -292,3 +292,29 @@ test('what the policy of a session hides is neither found nor searched, and may 
   end()
   assert.match(await world.grep('needle'), /^Found 3 matches/)
 })
+
+test('a file as the place of a search is searched whatever include says, and a missing place is told', async () => {
+  await using world = await setup({ 'src/a.ts': 'needle', 'two\nlines': 'needle' })
+  const found = 'Found 1 match in 1 file\n\nsrc/a.ts\n1: needle'
+  assert.equal(await world.grep('needle', { path: 'src/a.ts', include: 'lib/*.js' }), found)
+  assert.equal(await world.grep('needle', { include: 'src/**/*.ts' }), found)
+  assert.equal(await world.grep('needle', { include: 'lib/*.ts' }), 'No matches found: there is no lib')
+  const missing = await world.call('grep', { pattern: 'needle', path: 'scr', include: 'lib/*.ts' })
+  assert.deepEqual(
+    [missing.code, missing.text],
+    ['FS_NOT_FOUND', `Error: no folder ${world.dir}/scr; similar: src`],
+  )
+  assert.equal((await world.call('glob', { pattern: '*', path: 'src/a.ts' })).code, 'FS_NOT_DIRECTORY')
+  assert.equal(await world.glob('two*'), 'two?lines')
+})
+
+test('a place behind a link is shown as it was named', async () => {
+  await using world = await setup({ 'real/a': 'needle' })
+  const elsewhere = fs.realpathSync(fs.mkdtempSync(join(tmpdir(), 'dsh-search-other-')))
+  fs.writeFileSync(join(elsewhere, 'b'), 'needle')
+  fs.symlinkSync(elsewhere, join(world.dir, 'link'))
+  assert.equal(await world.glob('*', 'link'), 'link/b')
+  assert.equal(await world.glob('*', elsewhere), join(elsewhere, 'b'))
+  assert.equal(await world.glob('*'), 'real/a', 'links are not followed on the way')
+  fs.rmSync(elsewhere, { recursive: true })
+})

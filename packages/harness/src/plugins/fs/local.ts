@@ -13,6 +13,7 @@ import { FsError } from './errors.ts'
 import { hasCode, throwIfAborted, toFsError } from './failure.ts'
 import { identify, infoOf, lookAt, lookAtLink, versionOf } from './identity.ts'
 import { withLineFeeds } from './lines.ts'
+import { lookAtReplaced } from './replaced.ts'
 import { hashBytes, hashFile, readPieces, readWhole } from './read-file.ts'
 import type {
   ConfirmChange,
@@ -28,7 +29,6 @@ import type {
   FsResolveOptions,
   FsTarget,
   FsTargetKey,
-  FsVersion,
   FsWriteIntent,
   FsWriteOutcome,
 } from './service.ts'
@@ -143,7 +143,7 @@ export class LocalFs implements FileSystem {
       await this.#publish(target, bytes, { stats, guard, mayOverwrite, signal, hashes, confirm })
       return {
         operation: stats === undefined ? 'create' : 'update',
-        version: await versionNow(target),
+        ...(await replaced(target, stats)),
         hashes,
         before: bytes.length < this.#maxBasis ? before.text : null,
         after: withLineFeeds(content),
@@ -180,7 +180,7 @@ export class LocalFs implements FileSystem {
       })
       const isSmall = Math.max(raw.length, bytes.length) < this.#maxBasis
       return {
-        version: await versionNow(target),
+        ...(await replaced(target, stats)),
         hashes,
         before: isSmall ? withLineFeeds(text) : null,
         after: withLineFeeds(after),
@@ -357,8 +357,8 @@ function textOrNull(bytes: Buffer, { displayPath }: FsTarget): string | null {
   }
 }
 
-async function versionNow(target: FsTarget): Promise<FsVersion> {
-  const stats = await lookAt(target.targetKey)
-  if (stats === undefined) throw stale(target, 'is gone')
-  return versionOf(stats)
+async function replaced(target: FsTarget, before: BigIntStats | undefined) {
+  const { version, ...lost } = await lookAtReplaced(target.targetKey, before)
+  if (version === undefined) throw stale(target, 'is gone')
+  return { version, ...lost }
 }

@@ -61,6 +61,10 @@ export interface FsWriteOutcome {
   readonly before: string | null
   readonly after: string
   readonly hashes: FsChangeHashes
+  /** Further names of the replaced file, which keep its old content. */
+  readonly otherLinks?: number
+  /** The file belongs to whoever changed it now, since its owner could not be kept. */
+  readonly ownerLost?: boolean
 }
 
 export interface FsEditRequest {

@@ -662,3 +662,18 @@ test('whoever guards reads hears of the target and the call, and can keep it fro
     world.dir,
   ])
 })
+
+test('what a file loses when it is replaced is told', async () => {
+  await using world = await setup()
+  world.put('a', 'one\n')
+  for (const name of ['b', 'c']) fs.linkSync(world.path('a'), world.path(name))
+  await world.read('a')
+  assert.equal(
+    (await world.edit('a', 'one', 'two')).text,
+    `Edited ${world.path('a')} (+1 -1)\n-1 one\n+1 two\n(2 other hard links keep the old content)`,
+  )
+  assert.deepEqual(['a', 'b'].map(world.text), ['two\n', 'one\n'])
+  await world.read('b')
+  assert.match((await world.write('b', 'x\n')).text, /\n\(1 other hard link keeps the old content\)$/)
+  assert.doesNotMatch((await world.write('b', 'y\n')).text, /hard link/)
+})

@@ -38,16 +38,26 @@ export async function findPlace(
   const { signal } = exec
   const home = await ctx.fs.resolve('.', { signal, ...cwdOf(exec) })
   const named = path === undefined ? home : await ctx.fs.resolve(path, { signal, cwd: home.displayPath })
-  const root = base === '' ? named : await ctx.fs.resolve(base, { signal, cwd: named.displayPath })
+  const root =
+    base === '' || (await isFile(ctx, named, exec))
+      ? named
+      : await ctx.fs.resolve(base, { signal, cwd: named.displayPath })
   await ctx.waterfall('fs/read-intent', root, exec, async () => {})
   const info = await ctx.fs.stat(root, signal)
-  if (info === undefined && base !== '') return undefined
+  if (info === undefined && root !== named) return undefined
   if (info === undefined)
     throw new FsError('FS_NOT_FOUND', await missingText(ctx.fs, root, { what: 'folder', signal }))
   if (info.type === 'other')
     throw new FsError('FS_NOT_REGULAR_FILE', `${root.displayPath} is neither a file nor a folder`)
   const isHidden = await hiding(ctx, ctx.fs.processPath(root), exec)
   return placeOf({ fs: ctx.fs, home, root, type: info.type, isHidden })
+}
+
+/** Whether the search is of one file, which nothing lies below. Fails where the place itself is missing. */
+async function isFile(ctx: Context, named: FsTarget, { signal }: ToolRunContext): Promise<boolean> {
+  const info = await ctx.fs.stat(named, signal)
+  if (info !== undefined) return info.type === 'file'
+  throw new FsError('FS_NOT_FOUND', await missingText(ctx.fs, named, { what: 'folder', signal }))
 }
 
 function cwdOf({ agent }: ToolRunContext): { readonly cwd?: string } {

@@ -39,7 +39,7 @@ const maxExamples = 3
 export function renderGlob(value: GlobValue): string {
   const { paths, total, folders, artifact } = value
   if (total === 0) return noneFound('files', value)
-  const list = paths.join('\n')
+  const list = paths.map(oneLine).join('\n')
   if (paths.length === total) return list + unreadableNote(value)
   const where = artifact === undefined ? '' : `; read artifact:${artifact} for all`
   const spread = folders > 1 ? `a spread over ${folders} folders, the newest of each` : 'the newest'
@@ -50,10 +50,11 @@ export function renderGrep(value: GrepValue): string {
   const { mode, files, shown } = value
   if (value.totalFiles === 0) return noneFound('matches', value)
   const parts = files.map(file => {
-    if (mode === 'files_with_matches') return file.path
-    if (mode === 'count') return `${file.path}: ${file.count ?? 0}`
+    const path = oneLine(file.path)
+    if (mode === 'files_with_matches') return path
+    if (mode === 'count') return `${path}: ${file.count ?? 0}`
     const lines = file.lines.map(({ number, text, isMatch }) => `${number}${isMatch ? ':' : '-'} ${text}`)
-    return `${file.path}\n${lines.join('\n')}`
+    return `${path}\n${lines.join('\n')}`
   })
   const body = shown === 0 ? '' : `\n\n${parts.join(mode === 'content' ? '\n\n' : '\n')}`
   return `${grepHead(value)}${body}${unreadableNote(value)}`
@@ -80,11 +81,19 @@ function noneFound(what: 'files' | 'matches', { ignored, missing, ...rest }: Glo
   const none = `No ${what} found${unreadableNote(rest)}`
   if (ignored === undefined) return none
   const { paths, isMore } = ignored
-  const examples = paths.filter((_path, index) => index < maxExamples).join(', ')
+  const examples = paths
+    .filter((_path, index) => index < maxExamples)
+    .map(oneLine)
+    .join(', ')
   const count = `${isMore ? 'more than ' : ''}${paths.length} ignored ${paths.length === 1 ? 'file fits' : 'files fit'}`
   const which = what === 'matches' ? 'one' : paths.length === 1 ? 'its folder' : 'a folder'
   const more = paths.length > maxExamples ? ', …' : ''
   return `${none}\n(${count}: ${examples}${more}; name ${which} as path to search it)`
+}
+
+/** A name may hold line ends; here it is one line. */
+function oneLine(path: string): string {
+  return path.replace(/[\r\n]/g, '?')
 }
 
 function unreadableNote({ unreadable }: { readonly unreadable: number }): string {

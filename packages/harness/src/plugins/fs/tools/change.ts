@@ -13,6 +13,8 @@ export const changeSchema = {
   version: { type: 'string', required: true },
   before: { oneOf: [{ type: 'string' }, { type: 'null' }], required: true },
   after: { type: 'string', required: true },
+  otherLinks: { type: 'integer' },
+  ownerLost: { type: 'boolean' },
   diff: {
     type: 'object',
     additionalProperties: false,
@@ -44,7 +46,23 @@ export interface Change {
   readonly version: string
   readonly before: string | null
   readonly after: string
+  readonly otherLinks?: number
+  readonly ownerLost?: boolean
   readonly diff?: BoundedDiff
+}
+
+/** What a change cost besides, as lines behind the result. */
+export function lostText({ otherLinks = 0, ownerLost }: Pick<Change, 'otherLinks' | 'ownerLost'>): string {
+  const links = otherLinks === 1 ? '1 other hard link keeps' : `${otherLinks} other hard links keep`
+  return (
+    (otherLinks === 0 ? '' : `\n(${links} the old content)`) +
+    (ownerLost === true ? '\n(its owner could not be kept)' : '')
+  )
+}
+
+/** What of an outcome stands in a result beside the file and the diff. */
+export function lostIn({ otherLinks, ownerLost }: Pick<Change, 'otherLinks' | 'ownerLost'>) {
+  return { ...(otherLinks !== undefined && { otherLinks }), ...(ownerLost && { ownerLost }) }
 }
 
 /** Tells in the log which file a call changed, from which bytes to which, and how. */

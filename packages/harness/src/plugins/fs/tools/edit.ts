@@ -8,7 +8,7 @@ import { hasCode } from '../failure.ts'
 import { fileMeta } from '../observed.ts'
 import type { FsEditMatch, FsEditRequest, FsTarget } from '../service.ts'
 import { announcer } from './announce.ts'
-import { changeMeta, changeSchema, presentChange, withRemedy } from './change.ts'
+import { changeMeta, changeSchema, lostIn, lostText, presentChange, withRemedy } from './change.ts'
 import type { Change } from './change.ts'
 import { assertWellFormed, resolveArgument } from './path.ts'
 
@@ -113,7 +113,16 @@ async function change(
     const diff = boundedDiff(done.before, done.after)
     const { match, replacements } = done
     const operation = 'update' as const
-    return { path, operation, ...seen, ...done.hashes, ...(diff && { diff }), match, replacements }
+    return {
+      path,
+      operation,
+      ...seen,
+      ...done.hashes,
+      ...lostIn(done),
+      ...(diff && { diff }),
+      match,
+      replacements,
+    }
   } catch (error) {
     if (!hasCode(error, 'FS_STALE_VERSION')) throw withRemedy(error)
     throw (await seenAgain(ctx, target, requests, { exec, error })) ?? withRemedy(error)
@@ -144,9 +153,10 @@ async function seenAgain(
 
 type Edited = Change & { readonly replacements: number; readonly match: FsEditMatch }
 
-function renderEdit({ path, replacements, match, diff }: Edited): string {
+function renderEdit(value: Edited): string {
+  const { path, replacements, match, diff } = value
   const places = replacements === 1 ? '' : ` in ${replacements} places`
   const how = match === 'exact' ? '' : `; matched in spite of ${matchTexts[match]}`
   const counts = diff === undefined ? '' : ` (+${diff.added} -${diff.removed})\n${diffText(diff)}`
-  return `Edited ${path}${places}${how}${counts}`
+  return `Edited ${path}${places}${how}${counts}${lostText(value)}`
 }

@@ -4,7 +4,7 @@ import type { Context } from '../../../kernel/index.ts'
 import { boundedDiff, diffText } from '../diff-text.ts'
 import { fileMeta } from '../observed.ts'
 import { announcer } from './announce.ts'
-import { changeMeta, changeSchema, presentChange, withRemedy } from './change.ts'
+import { changeMeta, changeSchema, lostIn, lostText, presentChange, withRemedy } from './change.ts'
 import type { Change } from './change.ts'
 import { assertWellFormed, resolveArgument } from './path.ts'
 
@@ -42,7 +42,14 @@ export function writeTool(ctx: Context): ToolDefinition {
         const { path, seen } = fileMeta(target, done.version)
         ctx.veto('fs/observed', target, { kind: 'present', version: done.version }, exec)
         const diff = boundedDiff(done.before, done.after)
-        return { path, operation: done.operation, ...seen, ...done.hashes, ...(diff && { diff }) }
+        return {
+          path,
+          operation: done.operation,
+          ...seen,
+          ...done.hashes,
+          ...lostIn(done),
+          ...(diff && { diff }),
+        }
       } catch (error) {
         throw withRemedy(error)
       }
@@ -50,9 +57,11 @@ export function writeTool(ctx: Context): ToolDefinition {
   })
 }
 
-function renderWrite({ path, operation, before, after, diff }: Change): string {
+function renderWrite(value: Change): string {
+  const { path, operation, before, after, diff } = value
+  const lost = lostText(value)
   if (operation === 'create') return `Created file ${path}`
-  if (before === after) return `Updated file ${path}: nothing is different`
-  if (diff === undefined) return `Updated file ${path}`
-  return `Updated file ${path} (+${diff.added} -${diff.removed})\n${diffText(diff)}`
+  if (before === after) return `Updated file ${path}: nothing is different${lost}`
+  if (diff === undefined) return `Updated file ${path}${lost}`
+  return `Updated file ${path} (+${diff.added} -${diff.removed})\n${diffText(diff)}${lost}`
 }
