@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sessionFormatVersion, SessionId } from '@dsh/protocol'
+import { lintLog } from '../../core/invariants/index.ts'
 import { createHarness, headerFact, logOf, MemoryStore, say, userFact } from '../../testing/index.ts'
 import type { Draft } from '../../testing/index.ts'
 import { text } from '../llm-scripted/index.ts'
@@ -51,5 +52,6 @@ test('a model is told once which tasks a crash took along, and finds them in its
     world.ctx.tasks.list(world.agent).map(task => [task.id, task.status]),
     [['bash-1', 'lost']],
   )
+  assert.deepEqual(lintLog(world.agent.session.events), [])
   assert.deepEqual(world.agent.session.last('task/end')?.data, { id: 'bash-1', status: 'lost' })
 })
