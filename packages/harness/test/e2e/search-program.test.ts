@@ -78,6 +78,15 @@ test('an end without a match is a success, and so is one past what could not be 
   assert.deepEqual(await some.run(), { isStopped: false, unreadable: 2, output: 'found\n' })
 })
 
+test('so much that could not be read that not all of it is kept is no failure either', async () => {
+  await using world = await setup(
+    'echo found; yes "rg: ./a: Permission denied (os error 13)" | head -n 5000 >&2; exit 2',
+  )
+  const { unreadable, output } = await world.run()
+  assert.equal(output, 'found\n')
+  assert.ok(unreadable > 1000, `${unreadable}`)
+})
+
 test('every other end is a failure that says what the program said', async () => {
   const cases = {
     'echo "rg: regex parse error:" >&2; exit 2': ['SEARCH_INVALID_PATTERN', 'regex parse error:'],

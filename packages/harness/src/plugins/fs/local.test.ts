@@ -240,6 +240,8 @@ test('what the system refuses is FS_PERMISSION_DENIED', async () => {
     await assert.rejects(local.readText(secret), code('FS_PERMISSION_DENIED'))
     await assert.rejects(local.writeText(fresh, 'x'), code('FS_PERMISSION_DENIED'))
   })
+  // An ordinary user could not take it away otherwise.
+  fs.chmodSync(path('closed'), 0o700)
 })
 
 test('a link that leads nowhere but to itself is an input-output fault', async () => {

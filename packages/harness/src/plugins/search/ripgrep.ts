@@ -23,7 +23,7 @@ export type Ripgrep = (run: RipgrepRun) => Promise<RipgrepEnd>
 const graceMs = 3000
 /** Output that was printed is read to its end, however long that takes. */
 const drainMs = 60_000
-const keptStderr = { headBytes: 32 * 1024, tailBytes: 32 * 1024 }
+const keptStderr = { headBytes: 64 * 1024, tailBytes: 0 }
 const maxExcerptLines = 12
 
 /** No configuration of the user or the machine, ignore files followed also outside of git, version control hidden. */
@@ -89,8 +89,14 @@ async function watch(
   if (isStopped) return { isStopped, unreadable: 0 }
   if (exit.signal !== null) throw new SearchError('SEARCH_FAILED', `ripgrep was killed by ${exit.signal}`)
   if (exit.exitCode === 0 || exit.exitCode === 1) return { isStopped, unreadable: 0 }
-  const stderr = handle.collected.stderr?.readFrom(0).text ?? ''
-  return { isStopped, unreadable: unreadableIn(stderr, exit.exitCode) }
+  return { isStopped, unreadable: unreadableIn(wholeLines(handle), exit.exitCode) }
+}
+
+/** What the program said, up to the last line that was kept whole. */
+function wholeLines({ collected: { stderr } }: SubprocessHandle): string {
+  if (stderr === undefined) return ''
+  const { text, nextOffset } = stderr.readFrom(0)
+  return nextOffset === stderr.totalBytes ? text : text.replace(/[^\n]*$/, '')
 }
 
 /** How many paths `stderr` says could not be read. Throws where it says anything else. */
