@@ -125,7 +125,10 @@ export const commands: readonly (Command | CommandGroup)[] = [
         value: 'DIR',
         about: 'work in DIR, with live tools on its files',
       },
-      yes: { type: 'boolean', about: 'allow everything that would be asked of live tools' },
+      yes: {
+        type: 'boolean',
+        about: 'allow what would be asked of live tools, but nothing beyond the sandbox',
+      },
       json: { type: 'boolean', about: 'print the comparison as JSON' },
     },
     words: ['ID'],

@@ -41,6 +41,6 @@ function chosen(
   return { scope, rules: offered.rules }
 }
 
-export function replacementText(command: string): string {
+function replacementText(command: string): string {
   return `call it again as \`${command}\``
 }

@@ -64,6 +64,33 @@ test('without a sandbox what surely reads runs, and the rest is asked for or, in
   assert.deepEqual(reader.events(), [])
 })
 
+test('without a sandbox what reads secrets, or may, is asked for like any other command', async () => {
+  await using world = await createWorld({ confines: false })
+  const secrets = join(world.base, 'secrets')
+  fs.mkdirSync(secrets)
+  world.ctx.sandboxPolicy.extend({ unreadable: [secrets] })
+  const stop = world.answer(allowed)
+  const reading = [
+    `cat ${secrets}/key`,
+    'cat ../secrets/key',
+    'cat <../secrets/key',
+    'cat ../secrets/*',
+    `grep -r x ${world.base}`,
+    `grep --file=${secrets}/key a`,
+    `grep -f${secrets}/key a`,
+    'cat ~/x',
+    'a=/../../secrets/key; cat x$a',
+  ]
+  for (const command of reading) {
+    world.questions.length = 0
+    assert.equal(await world.bash(command), 'ran')
+    assert.equal(world.questions.length, 1, command)
+  }
+  stop()
+  for (const command of ['cat a', 'ls src/*.ts', 'grep -r x .', 'grep --file=a b', 'head -5 a | wc -l'])
+    assert.equal(await world.bash(command), 'ran', command)
+})
+
 test('that no sandbox works is told with the first command that shows it, never before', async () => {
   await using world = await createWorld({ confines: false, yes: true })
   const told: string[] = []

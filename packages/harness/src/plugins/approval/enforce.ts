@@ -7,7 +7,7 @@ import type { Judge } from './judge.ts'
 import { allowed } from './verdict.ts'
 import type { Judgement } from './verdict.ts'
 
-export interface JudgedCall extends Judgement {
+interface JudgedCall extends Judgement {
   /** Whether somebody allowed what was asked. */
   isAnswered: boolean
 }

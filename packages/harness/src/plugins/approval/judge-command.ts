@@ -100,14 +100,38 @@ function consequences({ access, isEscape }: Needs): Pick<Verdict, 'grant' | 'isE
   return { ...(access && { grant: access }), ...(isEscape && { isEscape }) }
 }
 
-function onlyReads({ program, folder }: Command, { workspace, mayReachSecrets }: Circumstances): boolean {
-  const cwd = folder === undefined || folder === workspace ? workspace : undefined
+/** And reads nothing that the sandbox would hide. */
+function onlyReads(
+  { program, folder = '/' }: Command,
+  { workspace, mayReachSecrets }: Circumstances,
+): boolean {
+  const cwd = folder === workspace ? workspace : undefined
   if (program === undefined || !isReadOnly(program, { cwd })) return false
-  const words = commandsOf(program).flatMap(each => [
-    ...each.words.slice(1),
-    ...each.redirections.map(({ target }) => target),
-  ])
-  return !words.some(word => word !== undefined && mayReachSecrets(resolve(folder ?? workspace, word)))
+  const parts = commandsOf(program)
+  const isChanging = parts.some(({ assignments }) => assignments.length > 0)
+  return parts.every(({ words, stems, redirections }) => {
+    const named = [
+      ...words.slice(1).map((value, index) => ({ value, stem: stems[index + 1] ?? '' })),
+      ...redirections.flatMap(({ kind, target: value, stem }) => (kind === 'read' ? [{ value, stem }] : [])),
+    ]
+    return named.every(word => {
+      if (word.value === undefined && isChanging) return false
+      return !pathsIn(word).some(path => mayReachSecrets(resolve(folder, path)))
+    })
+  })
+}
+
+interface KnownWord {
+  readonly value: string | undefined
+  /** What it surely begins with. */
+  readonly stem: string
+}
+
+/** What a word may name: itself, or what stands behind an option. Of one that ends in a pattern, the folder. */
+function pathsIn({ value, stem }: KnownWord): readonly string[] {
+  const known = value ?? stem.slice(0, stem.lastIndexOf('/') + 1)
+  if (!known.startsWith('-')) return [known]
+  return [known.indexOf('='), known.indexOf('/') - 1].flatMap(at => (at < 0 ? [] : [known.slice(at + 1)]))
 }
 
 function judgeByRules(

@@ -23,7 +23,7 @@ const address = /\bhttps?:\/\/[^\s<>"'`]+/gi
 const bareName = /(?<![\w@./:-])(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,}(?::\d+)?(?![\w@-])/gi
 
 /** Addresses, and bare names that are not also names of files. */
-export function hostsIn(text: string): string[] {
+function hostsIn(text: string): string[] {
   const addresses = text.match(address) ?? []
   const names = (text.match(bareName) ?? []).filter(name => !fileEndings.has(endingOf(name)))
   const urls = [...addresses, ...names.map(name => `https://${name}/`)]
