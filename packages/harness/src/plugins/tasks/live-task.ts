@@ -37,7 +37,8 @@ export class LiveTask {
   readonly #report: (error: unknown) => void
   #killed: { readonly reason: string | undefined } | undefined
   #end: Omit<Task, 'id' | 'kind' | 'label' | 'callId' | 'startedAt'> | undefined
-  #isEnding = false
+  /** How it ended, while its output is put away. */
+  #ending: End | undefined
   /** How far the model has read. */
   #cursor: TaskCursor | undefined
 
@@ -81,7 +82,7 @@ export class LiveTask {
 
   /** Ends the work and waits for that. The first reason counts. */
   async kill(reason: string | undefined): Promise<void> {
-    if (this.#isEnding) return this.ended
+    if (this.#ending !== undefined) return this.ended
     this.#killed ??= { reason }
     this.#work.kill()
     if (!(await endsWithin(this.ended, killPatienceMs)))
@@ -90,24 +91,23 @@ export class LiveTask {
 
   /** Logs the end while the session can still be written, and gives what must be waited for. */
   lose(): Promise<void> {
-    if (this.#isEnding) return this.ended
-    this.#isEnding = true
-    const output = this.#printed()
+    const output = this.#ending === undefined ? this.#printed() : undefined
     const sha256 = output && createHash('sha256').update(output).digest('hex')
-    this.#log({ status: 'lost' }, sha256)
+    this.#ending ??= { status: 'lost' }
+    this.#log(sha256)
     this.#work.kill()
     const kept = output && this.owner.session.artifacts.put(output, 'text/plain')
     return Promise.allSettled([kept, endsWithin(this.#work.done, killPatienceMs)]).then(() => {})
   }
 
   async #finish(end: End): Promise<void> {
-    if (this.#isEnding) return
-    this.#isEnding = true
+    if (this.#ending !== undefined) return
+    this.#ending = this.#judged(end)
     const output = this.#printed()
     // A store that is full or gone costs the output, not the end.
     const kept =
       output && (await this.owner.session.artifacts.put(output, 'text/plain').catch(() => undefined))
-    this.#log(this.#judged(end), kept?.sha256)
+    this.#log(kept?.sha256)
   }
 
   /** Whatever ends after it was told to end was ended by that. */
@@ -117,10 +117,12 @@ export class LiveTask {
     return reason === undefined ? { ...end, status: 'killed' } : { status: 'killed', detail: reason }
   }
 
-  #log(end: End, artifact: string | undefined): void {
+  /** Once, whoever comes first. */
+  #log(artifact: string | undefined): void {
+    if (this.#end !== undefined || this.#ending === undefined) return
     const bytes = this.#work.output?.totalBytes
     const output = bytes === undefined ? undefined : { bytes, ...(artifact !== undefined && { artifact }) }
-    const facts = { ...end, ...(output !== undefined && { output }) }
+    const facts = { ...this.#ending, ...(output !== undefined && { output }) }
     this.#end = { ...facts, endedAt: Date.now() }
     try {
       this.owner.session.append('task/end', { id: this.id, ...facts })

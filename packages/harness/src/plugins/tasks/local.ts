@@ -2,7 +2,7 @@ import type { CallId } from '@dsh/protocol'
 import type { Agent } from '../../core/agent/index.ts'
 import { offerTools } from '../../core/prompt/index.ts'
 import { scopeTarget } from '../../core/scope/index.ts'
-import { endsWithin, joinErrors, Service } from '../../kernel/index.ts'
+import { endsWithin, joinErrors, MAX_TIMER_DELAY_MS, Service } from '../../kernel/index.ts'
 import type { Context, Disposer } from '../../kernel/index.ts'
 import { TaskError } from './errors.ts'
 import { taskHistory } from './history.ts'
@@ -104,7 +104,7 @@ export class Tasks extends Service implements TaskRegistry {
       const aborted = Promise.withResolvers<void>()
       const onAbort = (): void => aborted.resolve()
       signal?.addEventListener('abort', onAbort, { once: true })
-      await endsWithin(Promise.race([live.ended, aborted.promise]), ms)
+      await endsWithin(Promise.race([live.ended, aborted.promise]), Math.min(ms, MAX_TIMER_DELAY_MS))
       signal?.removeEventListener('abort', onAbort)
       signal?.throwIfAborted()
     }
@@ -175,9 +175,10 @@ export class Tasks extends Service implements TaskRegistry {
     if (owned.left !== undefined) throw new TaskError('TASKS_CLOSED', `agent "${owner.id}" has ended`)
     const id = `${kind}-${(owner.session.fold(taskHistory).counts[kind] ?? 0) + 1}`
     offerTools(owner.session, taskToolNames)
-    const task = new LiveTask({ ...facts, id }, work, error => this.own.fiber.report(error, `task ${id}`))
+    const report = (error: unknown): void => this.own.fiber.report(error, `task ${id}`)
+    const task = new LiveTask({ ...facts, id }, work, report)
     owned.live.set(id, task)
-    void task.ended.then(() => this.ended(owned, task))
+    task.ended.then(() => this.ended(owned, task)).catch(report)
     const snapshot = task.snapshot()
     this.announce(owner, snapshot)
     return snapshot
@@ -202,10 +203,16 @@ export class Tasks extends Service implements TaskRegistry {
     const { owner } = task
     const snapshot = task.snapshot()
     this.announce(owner, snapshot)
-    for (const listener of this.listeners) listener(owner, snapshot)
     const over = [...owned.live.values()].filter(each => !each.isRunning)
     for (const { id } of over.slice(0, -keptEnded)) owned.live.delete(id)
     if (task.attending === 0 && owned.left === undefined) this.notices.tell(owner, snapshot)
+    for (const listener of this.listeners) {
+      try {
+        listener(owner, snapshot)
+      } catch (error) {
+        this.own.fiber.report(error, 'ends of tasks')
+      }
+    }
   }
 
   private announce(agent: Agent, task: Task): void {
