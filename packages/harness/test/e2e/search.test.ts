@@ -145,6 +145,23 @@ test('a pattern reaches over lines where it names a line end or is told to', asy
   assert.match(await world.grep('begin.*end', { multiline: true }), /^Found 3 matches/)
 })
 
+test('a file of CRLF is found like one of LF, and a pattern may look for the CR itself', async () => {
+  await using world = await setup({ crlf: 'a\r\nb c\r\n', lf: 'a\nb c\n', n: 'a\\nb\n' })
+  const files = async (pattern: string) =>
+    (await world.grep(pattern, { output_mode: 'files_with_matches' }))
+      .replace(/^.*\n\n/, '')
+      .split('\n')
+      .toSorted()
+  assert.deepEqual(await files('c$'), ['crlf', 'lf'])
+  assert.deepEqual(await files('a\\nb'), ['crlf', 'lf'])
+  assert.deepEqual(await files('a\nb'), ['crlf', 'lf'])
+  assert.deepEqual(await files('a\\r?$'), ['crlf', 'lf'])
+  assert.deepEqual(await files('\\r$'), ['crlf'])
+  assert.deepEqual(await files('a\\r\\nb'), ['crlf'])
+  assert.deepEqual(await files('a\\\\nb'), ['n'])
+  assert.deepEqual(await files('a[\\n]b'), ['lf'])
+})
+
 test('grep and glob leave out the same files, and a search that finds nothing says what was left out', async () => {
   await using world = await setup({
     'vendor/.gitignore': 'node_modules\n*.log\n',

@@ -70,16 +70,29 @@ export async function grep(
   return { mode, offset, ...found, isPartial: isStopped, unreadable, ...(ignored && { ignored }) }
 }
 
-/** Line ends in the pattern can only be found across lines. CRLF ends a line as LF does. */
+const namesLineFeed = /\n|\\n/
+const namesReturn = /\r|\\r/
+
+/**
+ * Line ends in the pattern can only be found across lines. CRLF ends a line as LF does, unless the pattern itself speaks
+ * of CR.
+ */
 function regexArgs({ regex, ignoreCase, multiline }: GrepQuery): readonly string[] {
-  const spansLines = multiline || /\n|\\n/.test(regex)
+  const spansLines = multiline || namesLineFeed.test(regex)
+  const isPlain = !namesReturn.test(regex)
   return [
-    '--crlf',
+    ...(isPlain ? ['--crlf'] : []),
     ...(ignoreCase ? ['--ignore-case'] : []),
     ...(spansLines ? ['--multiline'] : []),
     ...(multiline ? ['--multiline-dotall'] : []),
-    `--regexp=${regex}`,
+    `--regexp=${isPlain ? withAnyLineEnd(regex) : regex}`,
   ]
+}
+
+/** In a class a line feed stays one character. */
+function withAnyLineEnd(regex: string): string {
+  if (regex.includes('[')) return regex
+  return regex.replace(/\\[^]|\n/g, part => (part === '\n' || part === '\\n' ? '\\r?\\n' : part))
 }
 
 function lines(look: Look, { offset, limit, context }: GrepQuery, limits: GrepLimits): Collecting {
