@@ -36,6 +36,17 @@ test('short and long options, values after = and words in any order are understo
   })
 })
 
+test('what follows the first word of a command that takes another one is that one', () => {
+  const why = all.find(({ name }) => name === 'permission why')
+  assert.ok(why)
+  assert.deepEqual(parseArguments(why, ['--json', 'ls', '-l', '--json', '--', 'x']), {
+    values: { json: true },
+    words: ['ls', '-l', '--json', '--', 'x'],
+  })
+  assert.deepEqual(parseArguments(why, ['--', 'ls', '-l']).words, ['ls', '-l'])
+  assert.deepEqual(parseArguments(why, ['--tool', 'write', 'a']).values, { tool: 'write' })
+})
+
 test('a single dash is a word, and everything after -- is', () => {
   assert.deepEqual(parseArguments(run, ['-']).words, ['-'])
   assert.deepEqual(parseArguments(run, ['--', '--json', '-x']), { values: {}, words: ['--json', '-x'] })

@@ -16,6 +16,10 @@ export function parseArguments(command: Command, argv: readonly string[]): Argum
   const values: Record<string, string | boolean> = {}
   const words: string[] = []
   for (const token of tokens) {
+    if (token.kind === 'positional' && command.takesCommand === true) {
+      words.push(...argv.slice(token.index))
+      break
+    }
     if (token.kind === 'positional') words.push(token.value)
     if (token.kind !== 'option') continue
     const { name, rawName } = token

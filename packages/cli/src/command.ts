@@ -22,6 +22,8 @@ export interface Command {
   readonly options: Readonly<Record<string, Option>>
   /** The words it takes, in order; one in brackets may be left out. Absent = any number, which it reads itself. */
   readonly words?: readonly string[]
+  /** What follows the first word is all words, options too: another command's. */
+  readonly takesCommand?: boolean
   /** Lines below the options in its help. */
   readonly notes?: readonly string[]
   load(): Promise<CommandBody>

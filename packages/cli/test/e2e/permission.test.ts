@@ -1,20 +1,30 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { execFile } from 'node:child_process'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
+import { promisify } from 'node:util'
 import { reply } from '@dsh/harness/testing'
-import { bench, sessionIn } from './dsh.ts'
+import { bench, bin, sessionIn } from './dsh.ts'
 
 function setup(t: TestContext) {
-  const { dsh, work, home, root, provider } = bench(t)
+  const { dsh, work, home, root, env, provider } = bench(t)
   const permission = async (...words: string[]) => await dsh(['permission', ...words])
   const said = async (...words: string[]): Promise<string> => {
     const { code, stdout, stderr } = await permission(...words)
     assert.deepEqual([code, stderr], [0, ''], words.join(' '))
     return stdout
   }
-  return { dsh, work, home, root, provider, permission, said, path: join(home, 'permissions.json') }
+  return { dsh, work, home, root, env, provider, permission, said, path: join(home, 'permissions.json') }
 }
 
 test('rules are added for a folder or everywhere, listed, and taken away', async t => {
@@ -123,6 +133,7 @@ test('what would become of a call is said with its reason, and nothing runs', as
     `ask: ${root}/x is outside of the workspace ${work}`,
   )
   assert.deepEqual((await first('--tool', 'edit', 'a'))[0], 'allow: workspace-write lets it be written')
+  assert.equal((await first('git', 'push', '--json', '-f'))[0], 'allow: it runs in the sandbox')
   const explanation = JSON.parse(await said('why', '--json', '--tool', 'write', '.envrc')) as Record<
     string,
     unknown
@@ -142,6 +153,57 @@ test('a session is judged by its own mode and grants', async t => {
     (await dsh(['permission', 'ls', '--session', session])).stderr,
     `nothing was allowed for session ${session}\n`,
   )
+})
+
+const bubblewrap = '/usr/bin/bwrap'
+const skip = !existsSync(bubblewrap) && process.env['CI'] !== 'true'
+
+test(
+  'where no sandbox works that is said once, and what may do more than read is not run',
+  { skip },
+  async t => {
+    const { provider, work, env, said } = setup(t)
+    const call = (command: string) => reply.toolCall('bash', { command, description: 'x' })
+    await provider({
+      script: [call('ls'), call('touch a'), call('touch b'), call('touch c'), reply.text('no')],
+    })
+    await said('allow', '--access', 'full-access', 'touch', 'b')
+    // The same machine without the program that confines.
+    const hidden = ['--dev-bind', '/', '/', '--ro-bind', '/dev/null', bubblewrap]
+    const options = { cwd: work, env, timeout: 60_000, killSignal: 'SIGKILL', encoding: 'utf8' } as const
+    const child = promisify(execFile)(bubblewrap, [...hidden, process.execPath, bin, 'run', 'go'], options)
+    const { code, stdout, stderr } = await child.then(
+      () => assert.fail('it was not denied'),
+      (error: unknown) => error as { code: number; stdout: string; stderr: string },
+    )
+    assert.deepEqual([code, stdout], [4, 'no\n'])
+    const notes = stderr.split('\n').filter(line => line.startsWith('note: no sandbox'))
+    assert.equal(notes.length, 1)
+    assert.match(
+      notes[0] ?? '',
+      /^note: no sandbox works here, so commands that may do more than read are refused: /,
+    )
+    assert.deepEqual(readdirSync(work), ['b'])
+  },
+)
+
+test('a model cannot give itself rules, from the shell or with a file tool, though they lie in its folder', async t => {
+  const { dsh, provider, root, path, said } = setup(t)
+  await said('deny', 'rm', '--everywhere')
+  const before = readFileSync(path, 'utf8')
+  const own = '{"version":1,"revision":9,"rules":[]}'
+  const script = `echo '${own}' > user/.dsh/permissions.json; unlink user/.dsh/permissions.json; mv user/.dsh user/x`
+  await provider({
+    script: [
+      reply.toolCall('bash', { command: script, description: 'x' }),
+      reply.toolCall('write', { file_path: path, content: own }),
+      reply.toolCall('write', { file_path: 'user/.dsh/permissions.json', content: own }),
+      reply.text('done'),
+    ],
+  })
+  const { code, stderr } = await dsh(['run', '--yes', '-C', root, 'go'])
+  assert.equal(code, 4, stderr)
+  assert.equal(readFileSync(path, 'utf8'), before)
 })
 
 test('a broken file allows nothing, stops nothing, is told where it matters, and is never written over', async t => {

@@ -49,7 +49,7 @@ export const permissionActions: readonly Command[] = [
   },
   {
     name: 'permission why',
-    usage: 'dsh permission why COMMAND [OPTIONS] | dsh permission why --tool write PATH [OPTIONS]',
+    usage: 'dsh permission why [OPTIONS] COMMAND | dsh permission why [OPTIONS] --tool write PATH',
     about: 'Say what would become of a call, and why; runs nothing',
     options: {
       tool: {
@@ -67,6 +67,7 @@ export const permissionActions: readonly Command[] = [
       },
       json: { type: 'boolean', about: 'print it as JSON' },
     },
+    takesCommand: true,
     notes: [
       'One word is read by a shell as it is: dsh permission why "make && git push". Several are one command.',
       'ACCESS is workspace-write, network or full-access.',
