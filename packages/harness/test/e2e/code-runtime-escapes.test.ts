@@ -17,6 +17,7 @@ import { subprocess } from '../../src/plugins/subprocess/index.ts'
 import { createHarness } from '../../src/testing/index.ts'
 import { skipWithoutBwrap } from './bwrap.ts'
 import { readTables } from './markdown-tables.ts'
+import { skipWithoutPython } from './python.ts'
 
 const page = fs.readFileSync(
   new URL('../../../../docs/reference/code-runtime-escapes.md', import.meta.url),
@@ -206,17 +207,23 @@ test('the page of escapes says what came of each attempt in TypeScript', limits,
   }
 })
 
-test('the page of escapes says what came of each attempt in Python', limits, async () => {
-  await using world = await setup('python', { isConfined: true })
-  const rows = expected('Programs in Python')
-  assert.deepEqual([...rows.keys()], Object.keys(attempts.python))
-  for (const [name, program] of Object.entries(attempts.python)) {
-    const came = await world.attempt(program)
-    const result = name === 'a process that lives on' && !isRunning('987654') ? 'gone' : came
-    assert.equal(result, plain(rows.get(name)?.['In the sandbox']), name)
-    assert.deepEqual(fs.readdirSync(world.dir), ['module.mjs'], name)
-  }
-})
+const skipPython = limits.skip || skipWithoutPython()
+
+test(
+  'the page of escapes says what came of each attempt in Python',
+  { ...limits, skip: skipPython },
+  async () => {
+    await using world = await setup('python', { isConfined: true })
+    const rows = expected('Programs in Python')
+    assert.deepEqual([...rows.keys()], Object.keys(attempts.python))
+    for (const [name, program] of Object.entries(attempts.python)) {
+      const came = await world.attempt(program)
+      const result = name === 'a process that lives on' && !isRunning('987654') ? 'gone' : came
+      assert.equal(result, plain(rows.get(name)?.['In the sandbox']), name)
+      assert.deepEqual(fs.readdirSync(world.dir), ['module.mjs'], name)
+    }
+  },
+)
 
 function isRunning(argument: string): boolean {
   return fs.readdirSync('/proc').some(name => {

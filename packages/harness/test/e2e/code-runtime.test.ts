@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
 import { test } from 'node:test'
 import type { JsonValue } from '@dsh/protocol'
 import { Context, jsonEquals } from '../../src/kernel/index.ts'
@@ -13,16 +12,9 @@ import { localCodeRuntime } from '../../src/plugins/code-runtime/index.ts'
 import { readBindings } from '../../src/plugins/code-runtime/namespaces.ts'
 import { ProgramRun } from '../../src/plugins/code-runtime/run.ts'
 import { subprocess } from '../../src/plugins/subprocess/index.ts'
+import { skipWithoutPython } from './python.ts'
 
-const hasPython = ((): boolean => {
-  try {
-    execFileSync('python3', ['--version'], { stdio: 'ignore' })
-    return true
-  } catch {
-    return process.env['CI'] === 'true'
-  }
-})()
-const skipPython = hasPython ? false : 'there is no python3'
+const skipPython = skipWithoutPython()
 
 const open = {
   mode: 'full-access',

@@ -99,8 +99,18 @@ export class LocalCodeRuntime implements CodeRuntime {
 const noSandbox = { isReady: false, reason: 'no sandbox is loaded' } as const
 
 /** What it lets be read, and nothing else. */
-function narrowed({ tempFolder: _, ...policy }: SandboxExecutionPolicy): SandboxExecutionPolicy {
-  return { ...policy, mode: 'read-only', network: false, writableRoots: [], protectedPaths: [] }
+function narrowed(policy: SandboxExecutionPolicy): SandboxExecutionPolicy {
+  const { workspaceRoot, unreadablePaths, readablePaths, sessionId } = policy
+  return {
+    mode: 'read-only',
+    network: false,
+    workspaceRoot,
+    writableRoots: [],
+    protectedPaths: [],
+    unreadablePaths,
+    readablePaths,
+    ...(sessionId && { sessionId }),
+  }
 }
 
 function failed(kind: CodeFailureKind, message: string): CodeResult {

@@ -64,6 +64,8 @@ export class NodeChild {
         this.receive(this.parse(line) as Frame)
       }
     })
+    // Nobody is there any more.
+    this.input.on('end', () => this.leave())
     process.on('uncaughtException', error => this.fail(error))
     process.on('unhandledRejection', (error, promise) => {
       // That an answered call failed without anybody looking, the host tells.
