@@ -8,6 +8,8 @@ import { createConverter } from './markdown-rules.ts'
 const maxNesting = 512
 /** The search for an article takes the cube of the depth; pages for people stay below this. */
 const maxArticleNesting = 128
+/** Longer pages are references rather than articles, and take as long to search as to convert. */
+const maxArticleLength = 1_000_000
 
 /** Of a whole page's text, what its article has to have so that it may stand for the page. */
 const leastShare = 0.4
@@ -30,7 +32,8 @@ export function readArticle(html: string, url: string): ReadPage {
   const title = (document.querySelector('title')?.textContent ?? '').replace(/\s+/g, ' ').trim()
   const base = baseOf(document, url)
   clean(document, base)
-  const article = nesting > maxArticleNesting ? undefined : articleOf(document)
+  const mayHaveArticle = nesting <= maxArticleNesting && html.length <= maxArticleLength
+  const article = mayHaveArticle ? articleOf(document) : undefined
   for (const element of document.querySelectorAll(aroundText)) element.remove()
   const whole = document.body
   const source = article !== undefined && standsFor(article, whole) ? article : whole

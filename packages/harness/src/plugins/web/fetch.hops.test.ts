@@ -24,110 +24,108 @@ async function setup(t: TestContext, config: Partial<HttpFetchConfig> = {}, grou
   return { site, fetch, lookups, at, via }
 }
 
-describe('a redirect', () => {
-  test('to the same site is followed', async t => {
-    const { fetch, at, via } = await setup(t)
-    for (const location of ['/page', 'http:/page', at('/page')]) {
-      const { url, statusCode, body } = await fetch(via(location))
-      assert.deepEqual(
-        { url, statusCode, content: body.content },
-        { url: at('/page'), statusCode: 200, content: '/page' },
-      )
-    }
-  })
+test('a redirect to the same site is followed', async t => {
+  const { fetch, at, via } = await setup(t)
+  for (const location of ['/page', 'http:/page', at('/page')]) {
+    const { url, statusCode, body } = await fetch(via(location))
+    assert.deepEqual(
+      { url, statusCode, content: body.content },
+      { url: at('/page'), statusCode: 200, content: '/page' },
+    )
+  }
+})
 
-  test('keeps the fragment that was asked for, unless it names one', async t => {
-    const { fetch, at, via } = await setup(t)
-    assert.equal((await fetch(`${via('/page')}#a`)).url, at('/page#a'))
-    assert.equal((await fetch(`${via('/page#b')}#a`)).url, at('/page#b'))
-  })
+test('a redirect keeps the fragment that was asked for, unless it names one', async t => {
+  const { fetch, at, via } = await setup(t)
+  assert.equal((await fetch(`${via('/page')}#a`)).url, at('/page#a'))
+  assert.equal((await fetch(`${via('/page#b')}#a`)).url, at('/page#b'))
+})
 
-  test('to the same host with www is followed', async t => {
-    const { fetch, at, via } = await setup(t)
-    assert.equal((await fetch(via(at('/page', 'www.site.test')))).url, at('/page', 'www.site.test'))
-  })
+test('a redirect to the same host with www is followed', async t => {
+  const { fetch, at, via } = await setup(t)
+  assert.equal((await fetch(via(at('/page', 'www.site.test')))).url, at('/page', 'www.site.test'))
+})
 
-  test('to another site is told and not followed', async t => {
-    const { site, fetch, lookups, at, via } = await setup(t)
-    const from = via(at('/page', 'other.test'))
-    assert.deepEqual(await fetch(from), {
-      url: from,
-      statusCode: 302,
-      body: { kind: 'text', content: '' },
-      truncated: false,
-      redirect: at('/page', 'other.test'),
+test('a redirect to another site is told and not followed', async t => {
+  const { site, fetch, lookups, at, via } = await setup(t)
+  const from = via(at('/page', 'other.test'))
+  assert.deepEqual(await fetch(from), {
+    url: from,
+    statusCode: 302,
+    body: { kind: 'text', content: '' },
+    truncated: false,
+    redirect: at('/page', 'other.test'),
+  })
+  assert.equal(site.asked.length, 1)
+  assert.deepEqual(lookups, ['site.test'])
+})
+
+for (const location of [
+  'http://127.0.0.2/',
+  'http://169.254.169.254/latest/',
+  'http://[::ffff:10.0.0.1]/',
+  'http://0x0a.1/',
+  'http://localhost/',
+  'http://x.internal/',
+  'http://other.test:22/',
+]) {
+  test(`a redirect to ${location} is refused`, async t => {
+    const { site, fetch, lookups, via } = await setup(t)
+    await assert.rejects(fetch(via(location)), {
+      code: 'WEB_BLOCKED_URL',
+      message: /^the answer is a redirect: /,
     })
     assert.equal(site.asked.length, 1)
     assert.deepEqual(lookups, ['site.test'])
   })
+}
 
-  for (const location of [
-    'http://127.0.0.2/',
-    'http://169.254.169.254/latest/',
-    'http://[::ffff:10.0.0.1]/',
-    'http://0x0a.1/',
-    'http://localhost/',
-    'http://x.internal/',
-    'http://other.test:22/',
-  ]) {
-    test(`to ${location} is refused`, async t => {
-      const { site, fetch, lookups, via } = await setup(t)
-      await assert.rejects(fetch(via(location)), {
-        code: 'WEB_BLOCKED_URL',
-        message: /^the answer is a redirect: /,
-      })
-      assert.equal(site.asked.length, 1)
-      assert.deepEqual(lookups, ['site.test'])
-    })
-  }
-
-  for (const location of [
-    'ftp://site.test/',
-    'file:///etc/passwd',
-    'data:text/plain,x',
-    'http://a:secretword@site.test/',
-  ]) {
-    test(`to ${location} is no page`, async t => {
-      const { fetch, via } = await setup(t)
-      await assert.rejects(fetch(via(location)), (error: Error & { code: string }) => {
-        assert.equal(error.code, 'WEB_INVALID_URL')
-        return !error.message.includes('secretword')
-      })
-    })
-  }
-
-  test('to what is no URL is refused', async t => {
+for (const location of [
+  'ftp://site.test/',
+  'file:///etc/passwd',
+  'data:text/plain,x',
+  'http://a:secretword@site.test/',
+]) {
+  test(`a redirect to ${location} is no page`, async t => {
     const { fetch, via } = await setup(t)
-    await assert.rejects(fetch(via('http://[/')), { code: 'WEB_REDIRECT_BLOCKED' })
-  })
-
-  test('that names no place is a page', async t => {
-    const site = await startSite(t, (_request, response) => response.writeHead(302).end('nowhere'))
-    const { fetch } = testFetch({ allowPorts: [site.port] })
-    const { statusCode, body, redirect } = await fetch(`http://site.test:${site.port}/`)
-    assert.deepEqual([statusCode, body.content, redirect], [302, 'nowhere', undefined])
-  })
-
-  for (const [maxRedirects, hops, follows] of [
-    [5, 5, true],
-    [5, 6, false],
-    [0, 0, true],
-    [0, 1, false],
-  ] as const) {
-    test(`number ${hops} of at most ${maxRedirects} is ${follows ? 'followed' : 'refused'}`, async t => {
-      const site = await startSite(t, ({ url = '' }, response) => {
-        const left = Number(url.slice(1))
-        if (left === 0) response.writeHead(200, { 'content-type': 'text/plain' }).end('there')
-        else response.writeHead(307, { location: `/${left - 1}` }).end()
-      })
-      const { fetch } = testFetch({ allowPorts: [site.port], maxRedirects })
-      const result = fetch(`http://site.test:${site.port}/${hops}`)
-      if (follows) return assert.equal((await result).body.content, 'there')
-      const message = `more than ${maxRedirects} redirects; the last one leads to http://site.test:${site.port}/0`
-      await assert.rejects(result, { code: 'WEB_REDIRECT_BLOCKED', message })
+    await assert.rejects(fetch(via(location)), (error: Error & { code: string }) => {
+      assert.equal(error.code, 'WEB_INVALID_URL')
+      return !error.message.includes('secretword')
     })
-  }
+  })
+}
+
+test('a redirect to what is no URL is refused', async t => {
+  const { fetch, via } = await setup(t)
+  await assert.rejects(fetch(via('http://[/')), { code: 'WEB_REDIRECT_BLOCKED' })
 })
+
+test('a redirect that names no place is a page', async t => {
+  const site = await startSite(t, (_request, response) => response.writeHead(302).end('nowhere'))
+  const { fetch } = testFetch({ allowPorts: [site.port] })
+  const { statusCode, body, redirect } = await fetch(`http://site.test:${site.port}/`)
+  assert.deepEqual([statusCode, body.content, redirect], [302, 'nowhere', undefined])
+})
+
+for (const [maxRedirects, hops, follows] of [
+  [5, 5, true],
+  [5, 6, false],
+  [0, 0, true],
+  [0, 1, false],
+] as const) {
+  test(`a redirect number ${hops} of at most ${maxRedirects} is ${follows ? 'followed' : 'refused'}`, async t => {
+    const site = await startSite(t, ({ url = '' }, response) => {
+      const left = Number(url.slice(1))
+      if (left === 0) response.writeHead(200, { 'content-type': 'text/plain' }).end('there')
+      else response.writeHead(307, { location: `/${left - 1}` }).end()
+    })
+    const { fetch } = testFetch({ allowPorts: [site.port], maxRedirects })
+    const result = fetch(`http://site.test:${site.port}/${hops}`)
+    if (follows) return assert.equal((await result).body.content, 'there')
+    const message = `more than ${maxRedirects} redirects; the last one leads to http://site.test:${site.port}/0`
+    await assert.rejects(result, { code: 'WEB_REDIRECT_BLOCKED', message })
+  })
+}
 
 const hop = (from: string, location: string, allowsDowngrade = false): boolean | undefined =>
   nextHop(new URL(from), { statusCode: 301, headers: { location } }, { allowsDowngrade })?.isSameSite

@@ -1,14 +1,11 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import { describe, test } from 'node:test'
 import type { TestContext } from 'node:test'
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import type { HttpFetchConfig } from './fetch.ts'
 import { startSite, testFetch } from './test-site.ts'
-import type { Site } from './test-site.ts'
-
-type Answer = (request: IncomingMessage, response: ServerResponse) => void
+import type { Answer, Site } from './test-site.ts'
 
 /** A site, and a provider that finds it as `site.test`. */
 async function setup(t: TestContext, answer: Answer, config: Partial<HttpFetchConfig> = {}) {

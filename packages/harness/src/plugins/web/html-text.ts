@@ -67,11 +67,36 @@ export function nestingOf(html: string, limit: number): number {
   const open: string[] = []
   for (const token of tokensOf(html)) {
     if (token.kind !== 'tag' || voidElements.has(token.name)) continue
-    if (!token.closes) deepest = Math.max(deepest, open.push(token.name))
-    else if (open.at(-1) === token.name) open.pop()
+    if (token.closes) close(open, token.name)
+    else deepest = Math.max(deepest, begin(open, token.name))
     if (deepest > limit) break
   }
   return deepest
+}
+
+/** What may be left open, by what ends it besides an end tag. */
+const endedBy: Readonly<Record<string, readonly string[]>> = {
+  li: ['li'],
+  dt: ['dt', 'dd'],
+  dd: ['dt', 'dd'],
+  option: ['option'],
+  td: ['td', 'th'],
+  th: ['td', 'th'],
+  tr: ['td', 'th', 'tr'],
+  tbody: ['td', 'th', 'tr', 'thead', 'tbody'],
+  tfoot: ['td', 'th', 'tr', 'thead', 'tbody'],
+}
+
+function begin(open: string[], name: string): number {
+  if (blockElements.has(name) && open.at(-1) === 'p') open.pop()
+  const ended = Object.hasOwn(endedBy, name) ? (endedBy[name] ?? []) : []
+  while (ended.includes(open.at(-1) ?? '')) open.pop()
+  return open.push(name)
+}
+
+function close(open: string[], name: string): void {
+  const at = open.lastIndexOf(name)
+  if (at !== -1) open.length = at
 }
 
 function markOf({ name, closes }: Extract<Token, { kind: 'tag' }>): string {

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { IncomingMessage, RequestListener, Server } from 'node:http'
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import { connect } from 'node:net'
 import type { AddressInfo, Socket } from 'node:net'
@@ -27,6 +27,9 @@ MAoGCCqGSM49BAMCA0kAMEYCIQCNHZ6YMkAkAzGSSBEUkcWda0CMyexquCkX/Gag
 BWPKZwIhAPwZN+kzfu4/I5GTBgdYEZRV93j9eJGPH8CBQfHtYYxw
 -----END CERTIFICATE-----`
 
+/** What it gives is nobody's: the response alone counts. */
+export type Answer = (request: IncomingMessage, response: ServerResponse) => unknown
+
 export interface Site {
   readonly port: number
   /** `METHOD url` of each request. */
@@ -35,11 +38,7 @@ export interface Site {
 }
 
 /** A server on 127.0.0.1 until the test ends. */
-export async function startSite(
-  t: TestContext,
-  answer: RequestListener,
-  options: { tls?: true } = {},
-): Promise<Site> {
+export async function startSite(t: TestContext, answer: Answer, options: { tls?: true } = {}): Promise<Site> {
   const asked: string[] = []
   const requests: IncomingMessage[] = []
   const listen: RequestListener = (request, response) => {
