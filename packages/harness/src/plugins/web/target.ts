@@ -56,7 +56,7 @@ export function assertAddresses(
   }
 }
 
-export function portOf({ protocol, port }: URL): number {
+function portOf({ protocol, port }: URL): number {
   if (port !== '') return Number(port)
   return protocol === 'https:' ? 443 : 80
 }
