@@ -22,6 +22,7 @@ import { retry } from '../plugins/retry/index.ts'
 import { rewind } from '../plugins/rewind/index.ts'
 import { sandbox } from '../plugins/sandbox/index.ts'
 import type { SandboxMode } from '../plugins/sandbox/index.ts'
+import { sandboxShells } from '../plugins/sandbox-shells/index.ts'
 import { search } from '../plugins/search/index.ts'
 import { sessionProjections } from '../plugins/session-projections/index.ts'
 import { sessionQuery } from '../plugins/session-query/index.ts'
@@ -117,6 +118,7 @@ export async function headless(options: HeadlessOptions): Promise<Context> {
     { plugin: attachments },
     { plugin: fs },
     { plugin: subprocess, settled: { env, ledger: join(home, 'processes') } },
+    { plugin: sandboxShells },
     { plugin: tasks },
     { plugin: bash, settled: { home } },
     { plugin: search },

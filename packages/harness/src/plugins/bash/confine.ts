@@ -11,6 +11,8 @@ type Argv = readonly [program: string, ...args: string[]]
 export interface Prepared {
   readonly argv: Argv
   readonly confined: { readonly by: ConfinedArgv; readonly policy: SandboxExecutionPolicy } | undefined
+  /** The sandbox goes on after the command, and with it what that left running. */
+  readonly isShared?: boolean
 }
 
 /** A runner says at the very beginning that it failed, and a refusal is mostly told at the end. */

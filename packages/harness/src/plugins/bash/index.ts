@@ -22,7 +22,7 @@ const schema = () => prefault(strictObject({ ...localBashFields(), ...bashToolFi
 /** Commands in a shell: `ctx.bash` on this machine and the tool bash, each a plugin of its own too. */
 export const bash: PluginObject<input<ReturnType<typeof schema>>, BashConfig> = {
   name: 'bash',
-  inject: { required: ['subprocess'], optional: ['sandbox', 'tasks'] },
+  inject: { required: ['subprocess'], optional: ['sandbox', 'sandboxShells', 'tasks'] },
   get Config() {
     return schema()
   },

@@ -2,6 +2,8 @@ import { _default, int, lte, minLength, positive, prefault, strictObject, string
 import type { input } from 'zod/mini'
 import { MAX_TIMER_DELAY_MS } from '../../kernel/index.ts'
 import type { Context, PluginObject } from '../../kernel/index.ts'
+import type { SandboxExecutionPolicy } from '../sandbox/index.ts'
+import type { RunningShell } from '../sandbox-shells/index.ts'
 import type { SubprocessHandle } from '../subprocess/index.ts'
 import { prepare } from './confine.ts'
 import type { Prepared } from './confine.ts'
@@ -67,24 +69,30 @@ export class LocalBash implements Bash {
   async #startIn(shell: Shell, spec: BashSpec): Promise<BashProcess> {
     const { subprocess } = this.#ctx
     const { graceMs, drainMs } = this.#config
-    const prepared = await prepare(this.#ctx, [await this.#programOf(shell, spec), '-c', spec.command], spec)
-    spec.signal?.throwIfAborted()
+    const program = await this.#programOf(shell, spec)
     const live = spec.onOutput && new LiveOutput(spec.onOutput)
-    const handle = subprocess.spawn({
-      argv: prepared.argv,
+    const parts = {
       cwd: spec.workdir,
-      stdin: 'ignore',
       stdout: captureFor(kept, live?.stdout),
       stderr: captureFor(kept, live?.stderr),
       graceMs,
       drainMs,
-      wraps: prepared.confined !== undefined,
       env: {
         ...utf8Locale(subprocess.env, process.platform),
         ...plainTerminal,
         ...spec.env,
       },
-    })
+    }
+    const { command, policy } = spec
+    if (shell === 'bash' && policy !== undefined && policy.mode !== 'full-access') {
+      const shared = await this.#ctx.get('sandboxShells')?.run({ ...parts, shell: program, command, policy })
+      if (shared !== undefined)
+        return new RunningCommand({ ...sharedParts(shared, policy), spec, shell, graceMs, live })
+    }
+    const prepared = await prepare(this.#ctx, [program, '-c', command], spec)
+    spec.signal?.throwIfAborted()
+    const wraps = prepared.confined !== undefined
+    const handle = subprocess.spawn({ ...parts, argv: prepared.argv, stdin: 'ignore', wraps })
     if (handle.pid === -1) await rejectedStart(handle, prepared)
     return new RunningCommand({ handle, spec, prepared, shell, graceMs, live })
   }
@@ -96,6 +104,10 @@ export class LocalBash implements Bash {
     this.#found.set(shell, found)
     return found
   }
+}
+
+function sharedParts({ handle, confined: by }: RunningShell, policy: SandboxExecutionPolicy) {
+  return { handle, prepared: { argv: by.argv, confined: { by, policy }, isShared: true } }
 }
 
 /** Says why nothing was started; a missing program is the runner's own where one should have confined the command. */
@@ -123,7 +135,7 @@ const schema = () => prefault(strictObject(localBashFields()), {})
 
 export const localBash: PluginObject<input<ReturnType<typeof schema>>, LocalBashConfig> = {
   name: 'bash-local',
-  inject: { required: ['subprocess'], optional: ['sandbox'] },
+  inject: { required: ['subprocess'], optional: ['sandbox', 'sandboxShells'] },
   get Config() {
     return schema()
   },

@@ -92,7 +92,7 @@ export class RunningCommand implements BashProcess {
     const { handle, spec, prepared } = this.#parts
     const mayHaveLeft = exit.pipesHeld || leavesRunning.test(spec.command) || handle.hasGroup()
     const found = mayHaveLeft ? handle.survivors() : []
-    if (found.length === 0 || prepared.confined === undefined) return found
+    if (found.length === 0 || prepared.confined === undefined || prepared.isShared === true) return found
     // A sandbox takes what is in it along when it ends, but not in an instant.
     await handle.waitForExit(AbortSignal.timeout(sandboxEndMs))
     return handle.survivors()

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { accessSync, constants, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
+import { accessSync, chmodSync, constants, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { bubblewrapArgv } from './bubblewrap.ts'
 import type { Bubblewrap } from './bubblewrap.ts'
@@ -162,7 +162,9 @@ function sweep(folder: string): void {
   const names = existsSync(folder) ? readdirSync(folder) : []
   for (const name of names) {
     const pid = /^(?:dsh-)?(\d+)-[0-9a-f]{12}$/.exec(name)?.[1]
-    if (pid !== undefined && !isAlive(Number(pid)))
-      rmSync(join(folder, name), { recursive: true, force: true })
+    if (pid === undefined || isAlive(Number(pid))) continue
+    // Some cannot be listed as they are.
+    chmodSync(join(folder, name), 0o700)
+    rmSync(join(folder, name), { recursive: true, force: true })
   }
 }

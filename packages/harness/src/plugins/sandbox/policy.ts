@@ -59,6 +59,7 @@ export class LoggedPolicy implements SandboxPolicy {
         machine: this.#machine,
       }),
       ...(session && { sessionId: session.id }),
+      ...(granted !== undefined && { granted }),
     }
   }
 

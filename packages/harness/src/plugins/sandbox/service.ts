@@ -20,6 +20,8 @@ export interface SandboxExecutionPolicy {
   /** The session's own, which processes find as TMPDIR and as /tmp; also a writable root. Made where it is first needed. */
   readonly tempFolder?: string
   readonly sessionId?: SessionId
+  /** What lets this very call do more than its session's mode. */
+  readonly granted?: WiderAccess
 }
 
 export interface PolicyRequest {
@@ -98,6 +100,8 @@ export interface Sandbox {
 export interface ConfineOptions {
   /** For a shell on a terminal of its own: keeps it as the controlling one. Never for a terminal of the person. */
   readonly terminal?: boolean
+  /** What the harness shares with the process, which finds it read-only; `at` is below /dev. */
+  readonly folder?: { readonly from: string; readonly at: string }
 }
 
 declare module '../../kernel/index.ts' {

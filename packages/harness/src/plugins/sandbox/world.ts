@@ -5,7 +5,7 @@ import { canonical } from './canonical.ts'
 import { firstMissing } from './placeholders.ts'
 import type { Placeholders } from './placeholders.ts'
 import { isWithin } from './refusal.ts'
-import type { SandboxExecutionPolicy } from './service.ts'
+import type { ConfineOptions, SandboxExecutionPolicy } from './service.ts'
 
 /** Of what is hidden with /run, what programs and the names of hosts are found by. */
 const keptOfRun = ['/run/current-system', '/run/opengl-driver', '/run/wrappers']
@@ -19,7 +19,7 @@ export interface PreparedWorld extends World {
 export function prepareWorld(
   policy: SandboxExecutionPolicy,
   placeholders: Placeholders,
-  { terminal = false }: { readonly terminal?: boolean } = {},
+  { terminal = false, folder }: ConfineOptions = {},
 ): PreparedWorld {
   const { network, tempFolder, unreadablePaths, readablePaths } = policy
   const temp = canonical('/tmp')
@@ -35,6 +35,7 @@ export function prepareWorld(
     ...policy.writableRoots.map((path): Mount => ({ path, kind: 'write' })),
     ...kept.flatMap(({ mounts: own }) => own),
     ...unreadablePaths.filter(path => existsSync(path) && !policy.writableRoots.includes(path)).map(hide),
+    ...(folder === undefined ? [] : [{ path: folder.at, kind: 'keep', from: folder.from } as const]),
   ]
   return {
     mounts,

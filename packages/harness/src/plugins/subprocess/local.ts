@@ -12,7 +12,7 @@ import type { ChildEnvironment, Environment } from './environment.ts'
 import { SubprocessError } from './errors.ts'
 import { ProcessLedger } from './ledger.ts'
 import { RunningProcess } from './running.ts'
-import type { SpawnSpec, Subprocess, SubprocessHandle } from './service.ts'
+import type { AdoptSpec, ForeignProcess, SpawnSpec, Subprocess, SubprocessHandle } from './service.ts'
 import { findTree, markerName, markerOf, signalAll } from './tree.ts'
 import type { SendSignal } from './tree.ts'
 
@@ -105,6 +105,19 @@ export class LocalSubprocess implements Subprocess {
       for (const left of this.#left) if (!left.hasGroup()) this.#left.delete(left)
       if (running.hasGroup()) this.#left.add(running)
     }
+    running.done.then(forget, forget)
+    return running
+  }
+
+  adopt(process: ForeignProcess, { marker, ...spec }: AdoptSpec): SubprocessHandle {
+    const around = {
+      marker: `${markerName}=${marker}\0`,
+      send,
+      explain: (error: Error) => Promise.resolve(error),
+    }
+    const running = new RunningProcess(process, { ...spec, stdin: 'ignore' }, around)
+    this.#running.add(running)
+    const forget = (): void => void this.#running.delete(running)
     running.done.then(forget, forget)
     return running
   }

@@ -1,4 +1,4 @@
-import type { ChildProcess } from 'node:child_process'
+import type { EventEmitter } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
 import { OutputCapture } from './capture.ts'
 import { isAlive } from './process-table.ts'
@@ -15,6 +15,16 @@ export interface RunningSurroundings {
   readonly explain: (error: Error) => Promise<Error>
 }
 
+/** What is known of a child process, or of one that something else started. */
+interface StartedProcess extends EventEmitter {
+  readonly pid?: number | undefined
+  readonly stdin: Writable | null
+  readonly stdout: Readable | null
+  readonly stderr: Readable | null
+}
+
+type RunningSpec = Omit<SpawnSpec, 'argv' | 'cwd' | 'env'>
+
 const firstPollMs = 15
 const longestPollMs = 120
 /** How long dying may take after SIGKILL before a tree is given up. */
@@ -22,7 +32,6 @@ const killPatienceMs = 1000
 
 /** One spawned program with the tree of processes that grows from it. */
 export class RunningProcess implements SubprocessHandle {
-  readonly pid: number
   readonly stdin: Writable | undefined
   readonly stdout: Readable | undefined
   readonly stderr: Readable | undefined
@@ -31,8 +40,8 @@ export class RunningProcess implements SubprocessHandle {
     readonly stderr: OutputCapture | undefined
   }
   readonly done: Promise<ProcessExit>
-  readonly #child: ChildProcess
-  readonly #spec: SpawnSpec
+  readonly #child: StartedProcess
+  readonly #spec: RunningSpec
   readonly #around: RunningSurroundings
   readonly #settle: (exit: ProcessExit) => void
   readonly #asked = new Set<string>()
@@ -40,11 +49,10 @@ export class RunningProcess implements SubprocessHandle {
   #isGone = false
   #ending: Promise<void> | undefined
 
-  constructor(child: ChildProcess, spec: SpawnSpec, around: RunningSurroundings) {
+  constructor(child: StartedProcess, spec: RunningSpec, around: RunningSurroundings) {
     this.#child = child
     this.#spec = spec
     this.#around = around
-    this.pid = child.pid ?? -1
     this.stdin = spec.stdin === 'pipe' ? (child.stdin ?? undefined) : undefined
     this.stdout = spec.stdout === 'pipe' ? (child.stdout ?? undefined) : undefined
     this.stderr = spec.stderr === 'pipe' ? (child.stderr ?? undefined) : undefined
@@ -62,6 +70,10 @@ export class RunningProcess implements SubprocessHandle {
     promise.catch(() => {})
     this.#watch(reject)
     this.#feed(spec.stdin)
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? -1
   }
 
   get hasExited(): boolean {
@@ -97,7 +109,7 @@ export class RunningProcess implements SubprocessHandle {
   }
 
   isGone(): boolean {
-    if (this.#isGone || this.pid <= 0) return true
+    if (this.#isGone) return true
     // Orphans that nobody buries stay in the group as zombies, so the group alone says nothing.
     this.#isGone = this.#isReaped && this.#tree().length === 0
     return this.#isGone
@@ -120,14 +132,14 @@ export class RunningProcess implements SubprocessHandle {
     const child = this.#child
     let exit = { exitCode: null as number | null, signal: null as NodeJS.Signals | null }
     let draining: NodeJS.Timeout | undefined
-    child.once('error', error => {
+    child.once('error', (error: Error) => {
       if (child.pid !== undefined) return
       this.#isReaped = true
       this.#isGone = true
       child.removeAllListeners('close')
       void this.#around.explain(error).then(reject)
     })
-    child.once('exit', (exitCode, signal) => {
+    child.once('exit', (exitCode: number | null, signal: NodeJS.Signals | null) => {
       this.#isReaped = true
       exit = { exitCode, signal }
       draining = setTimeout(() => {

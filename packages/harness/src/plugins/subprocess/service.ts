@@ -1,3 +1,4 @@
+import type { EventEmitter } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
 
 /** Keeps the two ends of what a process prints; what is between them is counted and gone. */
@@ -86,6 +87,25 @@ export interface SubprocessHandle {
   hasGroup(): boolean
 }
 
+/**
+ * A process that one of this service's has started, in the manner of a child process of this program: it tells of `exit`
+ * with its code and signal, and of `close` when nobody writes to its outputs any more.
+ */
+export interface ForeignProcess extends EventEmitter {
+  /** Of the leader of its group and session; undefined while that is not known. */
+  readonly pid: number | undefined
+  readonly stdin: null
+  readonly stdout: Readable
+  readonly stderr: Readable
+}
+
+export interface AdoptSpec extends Pick<SpawnSpec, 'graceMs' | 'drainMs'> {
+  readonly stdout: CaptureSpec
+  readonly stderr: CaptureSpec
+  /** The value by which its environment names its tree: that of the process that started it, and more. */
+  readonly marker: string
+}
+
 /** The processes of the execution world. Knows no defaults: whoever spawns states everything. */
 export interface Subprocess {
   /** The absolute path of a program: given absolute, or as a bare name on the PATH. */
@@ -95,6 +115,8 @@ export interface Subprocess {
   ): Promise<string>
   /** Throws the reason of a signal that has aborted already; what else goes wrong rejects `done`. */
   spawn(spec: SpawnSpec): SubprocessHandle
+  /** Takes a process for one of its own: what it prints is captured, and its tree is ended with the others. */
+  adopt(process: ForeignProcess, spec: AdoptSpec): SubprocessHandle
   /** What every process gets. */
   readonly env: Readonly<Record<string, string>>
   /** Names of variables that processes do not get, in code-unit order. */
