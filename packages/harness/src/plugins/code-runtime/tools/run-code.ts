@@ -8,8 +8,8 @@ import { callableTools } from './callable.ts'
 import { renderFailure, renderProgram } from './render.ts'
 import { SubCalls } from './sub-calls.ts'
 
-export const errorClassName = 'ToolCallError'
-export const errorMember = 'toolName'
+const errorClassName = 'ToolCallError'
+const errorMember = 'toolName'
 
 const descriptions: Record<CodeLanguage, string> = {
   typescript:

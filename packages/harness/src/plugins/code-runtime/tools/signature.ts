@@ -40,7 +40,7 @@ export function alternativesOf({ oneOf, anyOf, type, ...rest }: Fields): readonl
 }
 
 /** On one line. */
-export function commentOf(schema: unknown): string {
+function commentOf(schema: unknown): string {
   const { description } = isFields(schema) ? schema : {}
   return typeof description === 'string' ? oneLine(description) : ''
 }
