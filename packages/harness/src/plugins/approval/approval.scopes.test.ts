@@ -449,6 +449,20 @@ test('the model is told of its mode, its sandbox, and whether somebody can be as
   )
 })
 
+test('whether anybody can be asked depends on who listens, the policy and --yes', async () => {
+  await using world = await createWorld()
+  const { approval } = world.ctx
+  const { agent } = world
+  assert.equal(approval.canAnswer(agent), false)
+  world.answer(allowed)
+  assert.equal(approval.canAnswer(agent), true)
+  approval.setPolicy(agent.session, 'never')
+  assert.equal(approval.canAnswer(agent), false)
+  await using other = await createWorld({ yes: true })
+  other.answer(allowed)
+  assert.equal(other.ctx.approval.canAnswer(other.agent), false)
+})
+
 test('/permissions shows the mode and what was allowed, sets one, and forgets the other', async () => {
   await using world = await createWorld()
   const run = async (line: string) =>

@@ -1,5 +1,3 @@
-import type { Agent } from '../../core/agent/index.ts'
-import type { Approval } from '../../core/tools/index.ts'
 import type { SandboxMode, SandboxReadiness } from '../sandbox/index.ts'
 
 interface Situation {
@@ -28,7 +26,7 @@ export function describePermissions({ mode, sandbox, yes, canAsk }: Situation): 
   if (mode === 'full-access') return `${start} Nothing is confined.`
   const isBare = sandbox?.isReady === false
   const commands = isBare ? unconfinedText(mode, { yes, canAsk }) : confinedTexts[mode]
-  return `${start} ${filesTexts[mode]}; ${commands}. ${canAsk && !yes ? askText : nobodyText}`
+  return `${start} ${filesTexts[mode]}; ${commands}. ${canAsk ? askText : nobodyText}`
 }
 
 function unconfinedText(mode: SandboxMode, { yes, canAsk }: Pick<Situation, 'yes' | 'canAsk'>): string {
@@ -36,9 +34,4 @@ function unconfinedText(mode: SandboxMode, { yes, canAsk }: Pick<Situation, 'yes
   if (mode === 'read-only') return `${start} and others are refused`
   if (yes) return 'no sandbox works here, and commands run with all rights of the user'
   return canAsk ? `${start} and the user is asked for others` : `${start} and others are refused`
-}
-
-/** Whether somebody can be asked for what `agent` may not do. */
-export function isAskable(approval: Approval, agent: Agent | undefined): boolean {
-  return approval.policyOf(agent?.session) === 'ask' && approval.canAnswer(agent)
 }

@@ -6,7 +6,7 @@ import { permissionsCommand } from './command.ts'
 import { approvalSchema } from './config.ts'
 import type { ApprovalConfig, ApprovalInput } from './config.ts'
 import { declareEvents } from './declare.ts'
-import { describePermissions, isAskable } from './describe.ts'
+import { describePermissions } from './describe.ts'
 import { bindToPaths, enforce } from './enforce.ts'
 import type { JudgedCalls } from './enforce.ts'
 import { Judge } from './judge.ts'
@@ -65,7 +65,7 @@ export const approval: PluginObject<ApprovalInput, ApprovalConfig> = {
           mode: ctx.sandboxPolicy.modeOf(agent?.session),
           sandbox: judge.knownReadiness,
           yes: config.yes,
-          canAsk: isAskable(service, agent),
+          canAsk: service.canAnswer(agent),
         }),
     })
   },

@@ -50,7 +50,8 @@ export class LoggedApproval implements Approval {
   }
 
   canAnswer(agent: Agent | undefined): boolean {
-    return this.ctx.isHeard('approval/request', scopeTarget(agent))
+    const isAsked = this.policyOf(agent?.session) === 'ask' && !this.parts.config.yes
+    return isAsked && this.ctx.isHeard('approval/request', scopeTarget(agent))
   }
 
   grantsOf(session: Session): readonly PermissionRule[] {

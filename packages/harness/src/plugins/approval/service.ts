@@ -75,7 +75,7 @@ declare module '../../core/tools/index.ts' {
      * session is resumed. Calls that were asked for already keep their answer.
      */
     setPolicy(session: Session, policy: ApprovalPolicy): void
-    /** Whether somebody listens who could answer for `agent`. */
+    /** Whether what `agent` asks for reaches somebody who could answer; where the configuration says yes, nobody is asked. */
     canAnswer(agent: Agent | undefined): boolean
     /** What the person allowed for the rest of the session. */
     grantsOf(session: Session): readonly PermissionRule[]
