@@ -5,7 +5,7 @@ import { providerCatalog } from './catalog.ts'
 import type { ModelFacts, ProviderFacts } from './catalog.ts'
 import { checkedFields } from './check-config.ts'
 import type { Complain } from './check-config.ts'
-import type { ReadEnv } from './proxy.ts'
+import type { ReadEnv } from '../http/index.ts'
 import type { Quirks } from './quirks.ts'
 import type { Transport } from './transport.ts'
 

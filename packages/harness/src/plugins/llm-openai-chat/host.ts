@@ -7,7 +7,7 @@ import { usableKey } from './credential.ts'
 import { networkFailure, requestIdOf, responseError, retryAfterMs, wireFailure } from './failure.ts'
 import type { ErrorResponse, FailureSubject } from './failure.ts'
 import { toModelInfo } from './model-info.ts'
-import type { ReadEnv } from './proxy.ts'
+import type { ReadEnv } from '../http/index.ts'
 import type { Transport, WireResponse } from './transport.ts'
 
 export interface HostOptions {

@@ -4,12 +4,12 @@ import { createServer } from 'node:http'
 import type { IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import type { AddressInfo, Socket } from 'node:net'
-import { describe, test } from 'node:test'
+import { test } from 'node:test'
 import type { TestContext } from 'node:test'
 import { createServer as createTlsServer, getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { collectAnswer, reply, startMockProvider } from '../../testing/index.ts'
 import type { CollectedAnswer } from '../../testing/index.ts'
-import { OpenAIChatAdapter, proxyFor } from './index.ts'
+import { OpenAIChatAdapter } from './index.ts'
 
 /** For mock.test, signed by nobody but itself; it guards nothing. */
 const key = `-----BEGIN PRIVATE KEY-----
@@ -27,51 +27,6 @@ gglsb2NhbGhvc3SHBH8AAAEwHQYDVR0OBBYEFNOOUX3hEqFYZs6a2DOm1fGUzcY2
 MAoGCCqGSM49BAMCA0kAMEYCIQCNHZ6YMkAkAzGSSBEUkcWda0CMyexquCkX/Gag
 BWPKZwIhAPwZN+kzfu4/I5GTBgdYEZRV93j9eJGPH8CBQfHtYYxw
 -----END CERTIFICATE-----`
-
-describe('the proxy of a target', () => {
-  const proxy = 'http://proxy:3128'
-  const cases: readonly (readonly [
-    target: string,
-    env: Record<string, string>,
-    proxy: string | undefined,
-  ])[] = [
-    ['https://api.x.com', { HTTPS_PROXY: proxy }, 'http://proxy:3128/'],
-    ['https://api.x.com', { https_proxy: proxy, HTTPS_PROXY: 'http://other' }, 'http://proxy:3128/'],
-    ['https://api.x.com', { HTTP_PROXY: proxy }, undefined],
-    ['http://api.x.com', { HTTP_PROXY: proxy }, 'http://proxy:3128/'],
-    ['https://api.x.com', { ALL_PROXY: proxy }, 'http://proxy:3128/'],
-    ['https://api.x.com', { HTTPS_PROXY: 'proxy:3128' }, 'http://proxy:3128/'],
-    ['https://api.x.com', { HTTPS_PROXY: '  ' }, undefined],
-    ['https://api.x.com', { HTTPS_PROXY: proxy, NO_PROXY: '*' }, undefined],
-    ['https://api.x.com', { HTTPS_PROXY: proxy, NO_PROXY: 'other, api.x.com' }, undefined],
-    ['https://API.x.com', { HTTPS_PROXY: proxy, no_proxy: 'Api.X.com' }, undefined],
-    ['https://api.x.com', { HTTPS_PROXY: proxy, NO_PROXY: 'x.com' }, undefined],
-    ['https://api.x.com', { HTTPS_PROXY: proxy, NO_PROXY: '.x.com' }, undefined],
-    ['https://api.x.com', { HTTPS_PROXY: proxy, NO_PROXY: '*.x.com' }, undefined],
-    ['https://apix.com', { HTTPS_PROXY: proxy, NO_PROXY: 'x.com' }, 'http://proxy:3128/'],
-    ['https://box.lan', { HTTPS_PROXY: proxy, NO_PROXY: '.lan' }, undefined],
-    ['https://api.x.com:8443', { HTTPS_PROXY: proxy, NO_PROXY: 'api.x.com:8443' }, undefined],
-    ['https://api.x.com', { HTTPS_PROXY: proxy, NO_PROXY: 'api.x.com:8443' }, 'http://proxy:3128/'],
-    ['https://api.x.com', { HTTPS_PROXY: proxy, NO_PROXY: 'api.x.com:443' }, undefined],
-    ['http://127.0.0.1:1', { HTTP_PROXY: proxy }, undefined],
-    ['http://localhost:1', { HTTP_PROXY: proxy }, undefined],
-    ['http://[::1]:1', { HTTP_PROXY: proxy }, undefined],
-  ]
-  for (const [target, env, expected] of cases) {
-    test(`${target} with ${JSON.stringify(env)} is ${expected}`, () => {
-      assert.equal(proxyFor(new URL(target), name => env[name])?.href, expected)
-    })
-  }
-
-  test('of a kind that cannot be used is refused with the name of its variable', () => {
-    const find = () =>
-      proxyFor(new URL('https://x.com'), name => (name === 'ALL_PROXY' ? 'socks5://u:p@h:1' : undefined))
-    assert.throws(find, {
-      name: 'TypeError',
-      message: 'ALL_PROXY is no http or https URL; a proxy of another kind cannot be used',
-    })
-  })
-})
 
 interface Proxy {
   readonly url: string

@@ -1,5 +1,5 @@
 import type { TokenUsage } from '@dsh/protocol'
-import { checkKey } from '../llm-openai-chat/index.ts'
+import { checkKey } from '../http/index.ts'
 import type { Session } from '../../core/session/index.ts'
 import { isCount, isFields, messageOf } from '../../kernel/index.ts'
 import { askJson } from './ask-json.ts'

@@ -1,4 +1,4 @@
-import { checkKey } from '../llm-openai-chat/index.ts'
+import { checkKey } from '../http/index.ts'
 import { askJson } from './ask-json.ts'
 import type { ServiceGround } from './ask-json.ts'
 import type { JsonSearchConfig } from './config.ts'

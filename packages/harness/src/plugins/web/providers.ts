@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { messageOf } from '../../kernel/index.ts'
-import { proxyFor } from '../llm-openai-chat/index.ts'
+import { proxyFor } from '../http/index.ts'
 import type { ServiceGround } from './ask-json.ts'
 import type { Environment, WebConfig } from './config.ts'
 import { WebError } from './errors.ts'
