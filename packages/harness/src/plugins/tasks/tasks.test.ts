@@ -172,6 +172,34 @@ test('the tools of tasks are offered from the first task on', async () => {
   assert.deepEqual(offered(), ['task_kill', 'task_list', 'task_output'])
 })
 
+test('what a model is told of the tools', async () => {
+  await using world = await setup()
+  const id = { type: 'string' }
+  const told = {
+    task_list: ['List background tasks with their status.', { type: 'object', properties: {} }],
+    task_output: [
+      'Get what a background task printed since the last look, and its status.',
+      {
+        type: 'object',
+        properties: {
+          task_id: id,
+          wait: { type: 'boolean', description: 'until it ends' },
+          timeout_ms: { type: 'number', description: 'of the wait; default 30000, at most 600000' },
+        },
+        required: ['task_id'],
+      },
+    ],
+    task_kill: [
+      'End a background task.',
+      { type: 'object', properties: { task_id: id, reason: { type: 'string' } }, required: ['task_id'] },
+    ],
+  }
+  for (const [name, expected] of Object.entries(told)) {
+    const tool = world.ctx.tools.get(name)
+    assert.deepEqual([tool?.description, tool?.parameters, tool?.deferred], [...expected, true])
+  }
+})
+
 const textsOf = ({ session }: Agent): string[] =>
   session.events.flatMap(({ type, data }) => {
     if (type !== 'user/message') return []
