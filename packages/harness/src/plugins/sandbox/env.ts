@@ -7,18 +7,32 @@ export interface Machine {
   readonly pid: number
   /** Undefined where there are no such numbers. */
   readonly uid: number | undefined
-  readonly userHome: string
-  /** The folder that the program was started in. */
-  readonly startFolder: string
+  /** Undefined for a user whom the system does not know. */
+  readonly userHome: string | undefined
+  /** The folder that the program was started in; undefined where it is gone or may not be read. */
+  readonly startFolder: string | undefined
 }
 
+/** Folders are asked for when they are first needed: a program may do without. */
 export function thisMachine(): Machine {
   return {
     platform: process.platform,
     pid: process.pid,
     uid: process.getuid?.(),
-    userHome: homedir(),
-    startFolder: process.cwd(),
+    get userHome() {
+      return whereThere(homedir)
+    },
+    get startFolder() {
+      return whereThere(() => process.cwd())
+    },
+  }
+}
+
+function whereThere(look: () => string): string | undefined {
+  try {
+    return look() || undefined
+  } catch {
+    return undefined
   }
 }
 

@@ -1,5 +1,6 @@
 import { existsSync, statSync } from 'node:fs'
 import { isAbsolute, join, resolve } from 'node:path'
+import { HarnessError } from '../../kernel/index.ts'
 import { canonical } from './canonical.ts'
 import type { SandboxConfig } from './config.ts'
 import type { Machine } from './env.ts'
@@ -23,11 +24,11 @@ type Reach = Omit<SandboxExecutionPolicy, 'mode' | 'network' | 'sessionId'>
 /** The paths of a policy, as the machine's files are now. */
 export function reachOf(request: ReachRequest): Reach {
   const { mode, folder, config, bounds, machine } = request
-  const workspaceRoot = canonical(folder ?? machine.startFolder)
+  const workspaceRoot = canonical(folder ?? startFolderOf(machine))
   const nothing = { writableRoots: [], protectedPaths: [], unreadablePaths: [], readablePaths: [] }
   if (mode === 'full-access') return { ...nothing, workspaceRoot, writableRoots: [workspaceRoot] }
   const named = (key: 'writable' | 'unreadable' | 'protect'): string[] =>
-    bounds.flatMap(each => each[key] ?? []).map(path => path.replace(/^~(?=\/|$)/, machine.userHome))
+    bounds.flatMap(each => each[key] ?? []).flatMap(path => inFull(path, machine))
   const unreadable = [
     ...secretPaths(machine, config.env),
     ...(config.home === undefined ? [] : [config.home]),
@@ -51,6 +52,18 @@ export function reachOf(request: ReachRequest): Reach {
     ],
     tempFolder,
   }
+}
+
+/** Nothing where there is no home for it. */
+function inFull(path: string, { userHome }: Machine): string[] {
+  if (!/^~(?=\/|$)/.test(path)) return [path]
+  return userHome === undefined ? [] : [userHome + path.slice(1)]
+}
+
+function startFolderOf({ startFolder }: Machine): string {
+  if (startFolder === undefined)
+    throw new HarnessError('NO_FOLDER', 'the folder that this was started in is gone or may not be read')
+  return startFolder
 }
 
 function ownProtected(root: string, named: readonly string[]): string[] {

@@ -11,6 +11,7 @@ import { fs as files } from '../fs/index.ts'
 import { thisMachine } from './env.ts'
 import { sandbox, sandboxBounds } from './index.ts'
 import { LocalSandbox } from './local.ts'
+import { LoggedPolicy } from './policy.ts'
 import type { SandboxInput } from './config.ts'
 
 async function setup(config: SandboxInput = {}, { hasHome = false } = {}) {
@@ -215,6 +216,21 @@ test('a grant of full access lifts what is protected and hidden, for that execut
   for (const refusal of await refusals()) assert.ok(refusal)
   sandboxPolicy.grant(token, 'full-access')
   assert.deepEqual(await refusals(), [undefined, undefined])
+})
+
+test('without a home or a folder it is started in a policy needs none, and who needs one is told', async () => {
+  await using world = await setup()
+  const machine = { ...thisMachine(), userHome: undefined, startFolder: undefined }
+  const policies = new LoggedPolicy({ mode: 'workspace-write', env: {} }, machine)
+  policies.extend({ writable: ['~/cache'], protect: ['~/kept'] })
+  const { session } = world.agent
+  const policy = await policies.resolve({ session })
+  assert.deepEqual(policy.writableRoots, [world.dir, policy.tempFolder])
+  assert.ok(!policy.protectedPaths.some(path => path.includes('~')))
+  await assert.rejects(policies.resolve({}), {
+    code: 'NO_FOLDER',
+    message: 'the folder that this was started in is gone or may not be read',
+  })
 })
 
 test('where nothing confines a confined mode runs nothing, and full access is as it is', async () => {

@@ -24,7 +24,7 @@ export function secretPaths(
   env: Readonly<Record<string, string | undefined>>,
 ): string[] {
   return [
-    ...[...inHome, ...inMacHome].map(name => join(userHome, name)),
+    ...(userHome === undefined ? [] : [...inHome, ...inMacHome].map(name => join(userHome, name))),
     ...(uid === 0 ? ofRoot : []),
     '/var/run/docker.sock',
     ...['SSH_AUTH_SOCK', 'GPG_AGENT_INFO', 'DOCKER_HOST', 'DBUS_SESSION_BUS_ADDRESS'].flatMap(name =>
