@@ -36,9 +36,17 @@ const places: readonly (readonly [path: string, kind: PartKind])[] = [
 const mostFiles = 1000
 const largestFile = 4 * 1024 * 1024
 
-/** Whether the folder brings anything of its own; looks at names alone. */
+/** Whether the folder brings anything of its own; looks at names alone. One that may not be searched brings nothing. */
 export function hasProjectParts(folder: string): boolean {
-  return places.some(([path]) => lstatSync(join(folder, path), { throwIfNoEntry: false }) !== undefined)
+  return places.some(([path]) => isThere(join(folder, path)))
+}
+
+function isThere(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined
+  } catch {
+    return false
+  }
 }
 
 /** What the project in `folder` brings, with the content of each file. No link is followed. */
