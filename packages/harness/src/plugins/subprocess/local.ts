@@ -12,7 +12,15 @@ import type { ChildEnvironment, Environment } from './environment.ts'
 import { SubprocessError } from './errors.ts'
 import { ProcessLedger } from './ledger.ts'
 import { RunningProcess } from './running.ts'
-import type { AdoptSpec, ForeignProcess, SpawnSpec, Subprocess, SubprocessHandle } from './service.ts'
+import type {
+  AdoptSpec,
+  ForeignProcess,
+  SpawnSpec,
+  Subprocess,
+  SubprocessHandle,
+  TerminalHandle,
+  TerminalSpec,
+} from './service.ts'
 import { findTree, markerName, markerOf, signalAll } from './tree.ts'
 import type { SendSignal } from './tree.ts'
 
@@ -27,6 +35,7 @@ export interface SubprocessConfig {
 
 const strayGraceMs = 500
 const reapAfterMs = 3000
+const largestSide = 1000
 
 /**
  * Processes of this machine, each the leader of a group and session of its own.
@@ -80,11 +89,7 @@ export class LocalSubprocess implements Subprocess {
   spawn(spec: SpawnSpec): SubprocessHandle {
     assertSpec(spec)
     spec.signal?.throwIfAborted()
-    if (this.#isClosed)
-      throw new SubprocessError('SUBPROCESS_CLOSED', `cannot start "${spec.argv[0]}": the service is closed`)
-    if (this.#count === 0) this.#ledger?.open()
-    void this.reap()
-    const marker = `${this.#nonce}.${++this.#count}`
+    const marker = this.#begin(spec.argv[0])
     const [program, ...args] = spec.argv
     const child = spawn(program, args, {
       cwd: spec.cwd,
@@ -98,6 +103,48 @@ export class LocalSubprocess implements Subprocess {
       send,
       explain: error => explain(error, spec),
     })
+    this.#keep(running)
+    return running
+  }
+
+  async spawnTerminal(spec: TerminalSpec): Promise<TerminalHandle> {
+    assertSpec({ ...spec, drainMs: spec.graceMs })
+    for (const size of [spec.rows, spec.columns])
+      if (!Number.isInteger(size) || size < 1 || size > largestSide)
+        throw new RangeError(`a terminal has no side of ${size}`)
+    spec.signal?.throwIfAborted()
+    const { argv, cwd, env = {}, signal } = spec
+    const program = await this.resolveExecutable(argv[0], { env, ...(signal && { signal }) })
+    if (!(await isFolder(cwd))) throw noFolder(cwd)
+    const { loadTerminals, startTerminal } = await import('./terminal.ts')
+    const terminals = await loadTerminals()
+    signal?.throwIfAborted()
+    const marker = this.#begin(argv[0])
+    const all = { ...this.#environment.env, ...env, [markerName]: marker }
+    const running = startTerminal(
+      terminals,
+      { ...spec, argv: [program, ...argv.slice(1)] },
+      {
+        marker: `${markerName}=${marker}\0`,
+        env: Object.fromEntries(Object.entries(all).filter(isSet)),
+        send,
+        explain: error => explain(error, spec),
+      },
+    )
+    this.#keep(running)
+    return running
+  }
+
+  /** What names the tree of a process that is about to start. */
+  #begin(program: string): string {
+    if (this.#isClosed)
+      throw new SubprocessError('SUBPROCESS_CLOSED', `cannot start "${program}": the service is closed`)
+    if (this.#count === 0) this.#ledger?.open()
+    void this.reap()
+    return `${this.#nonce}.${++this.#count}`
+  }
+
+  #keep(running: RunningProcess): void {
     this.#running.add(running)
     const forget = (): void => {
       this.#running.delete(running)
@@ -106,7 +153,6 @@ export class LocalSubprocess implements Subprocess {
       if (running.hasGroup()) this.#left.add(running)
     }
     running.done.then(forget, forget)
-    return running
   }
 
   adopt(process: ForeignProcess, { marker, ...spec }: AdoptSpec): SubprocessHandle {
@@ -204,7 +250,7 @@ export const subprocess: PluginObject<input<ReturnType<typeof schema>>, Subproce
   },
 }
 
-function assertSpec({ argv, graceMs, drainMs }: SpawnSpec): void {
+function assertSpec({ argv, graceMs, drainMs }: Pick<SpawnSpec, 'argv' | 'graceMs' | 'drainMs'>): void {
   if (typeof argv[0] !== 'string' || argv[0] === '') throw new TypeError('a process needs a program')
   for (const ms of [graceMs, drainMs]) {
     if (!(ms > 0 && ms <= MAX_TIMER_DELAY_MS)) throw new RangeError(`${ms} ms is no time to wait`)
@@ -228,16 +274,27 @@ async function isExecutable(path: string): Promise<boolean> {
   }
 }
 
+async function isFolder(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isDirectory()
+  } catch {
+    return false
+  }
+}
+
+function noFolder(path: string, cause?: Error): SubprocessError {
+  return new SubprocessError('WORKDIR_NOT_FOUND', `no folder "${path}" to work in`, { cause })
+}
+
+function isSet(entry: [string, string | undefined]): entry is [string, string] {
+  return entry[1] !== undefined
+}
+
 /** A missing folder and a missing program fail alike; this tells them apart. */
-async function explain(error: Error, { argv, cwd }: SpawnSpec): Promise<Error> {
+async function explain(error: Error, { argv, cwd }: Pick<SpawnSpec, 'argv' | 'cwd'>): Promise<Error> {
   const { code } = error as NodeJS.ErrnoException
   if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'EACCES') {
-    const isFolder = await stat(cwd).then(
-      stats => stats.isDirectory(),
-      () => false,
-    )
-    if (!isFolder)
-      return new SubprocessError('WORKDIR_NOT_FOUND', `no folder "${cwd}" to work in`, { cause: error })
+    if (!(await isFolder(cwd))) return noFolder(cwd, error)
     return new SubprocessError('PROGRAM_NOT_FOUND', `no program "${argv[0]}"`, { cause: error })
   }
   return new SubprocessError('SPAWN_FAILED', `cannot start "${argv[0]}": ${error.message}`, { cause: error })

@@ -16,7 +16,7 @@ export interface RunningSurroundings {
 }
 
 /** What is known of a child process, or of one that something else started. */
-interface StartedProcess extends EventEmitter {
+export interface StartedProcess extends EventEmitter {
   readonly pid?: number | undefined
   readonly stdin: Writable | null
   readonly stdout: Readable | null

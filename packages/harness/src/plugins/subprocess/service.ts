@@ -106,6 +106,42 @@ export interface AdoptSpec extends Pick<SpawnSpec, 'graceMs' | 'drainMs'> {
   readonly marker: string
 }
 
+export interface TerminalSize {
+  readonly rows: number
+  readonly columns: number
+}
+
+export type TerminalSignal = 'SIGINT' | 'SIGTERM' | 'SIGKILL' | 'SIGTSTP' | 'SIGHUP'
+
+export interface TerminalSpec
+  extends TerminalSize, Pick<SpawnSpec, 'argv' | 'cwd' | 'env' | 'graceMs' | 'wraps' | 'signal'> {}
+
+/** The group of processes that has a terminal now. */
+export interface Foreground {
+  readonly processGroupId: number
+  /** Of the group's leader, its arguments ended by NUL each. */
+  readonly commandLine: string
+  /** That one of them waits for input: the same text for as long as it is the same wait. Absent also where nobody can tell. */
+  readonly inputWait?: string
+}
+
+export interface TerminalHandle extends Pick<
+  SubprocessHandle,
+  'pid' | 'hasExited' | 'done' | 'terminate' | 'waitForExit' | 'survivors'
+> {
+  /** What it prints, with all that a terminal obeys; who does not read holds the program up. */
+  readonly output: Readable
+  /** Why it has pipes and no terminal, for people, and what mends it. */
+  readonly notice: string | undefined
+  /** As if typed. */
+  write(text: string): void
+  resize(size: TerminalSize): void
+  /** Costs a look at every process of the system. Undefined where the system does not tell. */
+  inspectForeground(): Foreground | undefined
+  /** To the group that has the terminal, which is given; undefined where there is nobody any more. */
+  signalForeground(signal: TerminalSignal): number | undefined
+}
+
 /** The processes of the execution world. Knows no defaults: whoever spawns states everything. */
 export interface Subprocess {
   /** The absolute path of a program: given absolute, or as a bare name on the PATH. */
@@ -115,6 +151,11 @@ export interface Subprocess {
   ): Promise<string>
   /** Throws the reason of a signal that has aborted already; what else goes wrong rejects `done`. */
   spawn(spec: SpawnSpec): SubprocessHandle
+  /**
+   * A program on a terminal of its own, as whose leader it ends like every other; on pipes, with a notice, where no
+   * terminal can be made. Rejects where the program or the folder is missing.
+   */
+  spawnTerminal(spec: TerminalSpec): Promise<TerminalHandle>
   /** Takes a process for one of its own: what it prints is captured, and its tree is ended with the others. */
   adopt(process: ForeignProcess, spec: AdoptSpec): SubprocessHandle
   /** What every process gets. */
