@@ -131,6 +131,19 @@ test('the pool rolls: a finished body makes room for the next, whatever its plac
   assert.equal(Math.max(...peaks), 2)
 })
 
+test('of two hundred calls in one answer ten run at a time, and each has its result, in order', async () => {
+  const names = Array.from({ length: 200 }, (_, index) => `p${index}`)
+  const { peaks, results, go, end } = await setup(names)
+  await go()
+  assert.equal(peaks.length, 10)
+  await end()
+  assert.equal(Math.max(...peaks), 10)
+  assert.deepEqual(
+    results(),
+    names.map(name => `${name} ok`),
+  )
+})
+
 test('a pool of one is a row', async () => {
   const { trace, go, end } = await setup(['p1', 'p2'], { maxParallelToolCalls: 1 })
   await go()
