@@ -103,7 +103,7 @@ export class HookBridge {
       const ends = [...this.#sessions.values()]
         .filter(({ hasBegun }) => hasBegun)
         .map(hooks => this.#end(hooks))
-      await endsWithin(Promise.all(ends), lastWordMs)
+      await endsWithin(Promise.all([...ends, this.#detached.settled()]), lastWordMs)
     }
     this.#unloading.abort()
     await this.#detached.end()

@@ -10,8 +10,13 @@ export class DetachedRuns {
     void running.finally(() => this.#running.delete(running))
   }
 
+  /** Resolves when none runs any more. */
+  async settled(): Promise<void> {
+    while (this.#running.size > 0) await Promise.all(this.#running)
+  }
+
   async end(): Promise<void> {
     this.#ending.abort()
-    while (this.#running.size > 0) await Promise.all(this.#running)
+    await this.settled()
   }
 }

@@ -72,7 +72,7 @@ export async function runHook(ctx: Context, handler: HookHandler, request: HookR
 
 async function start(ctx: Context, handler: HookHandler, request: HookRequest): Promise<Started> {
   const { policy, folder, payload, signal } = request
-  const argv: Argv = [await shellOf(ctx), '-c', handler.command]
+  const argv: Argv = [...(await shellOf(ctx)), '-c', handler.command]
   const confined = await confine(ctx, argv, request)
   signal.throwIfAborted()
   const folders = handler.dialect.folderVariables.map(name => [name, folder] as const)
@@ -105,8 +105,14 @@ async function confine(
 }
 
 /** Looked up, since a runner would not tell that there is none. */
-async function shellOf(ctx: Context): Promise<string> {
-  return await ctx.subprocess.resolveExecutable('bash').catch(() => ctx.subprocess.resolveExecutable('sh'))
+async function shellOf(ctx: Context): Promise<Argv> {
+  const { subprocess } = ctx
+  try {
+    // A bash whose input is a socket, as pipes of Node are, takes itself for a remote shell and reads ~/.bashrc.
+    return [await subprocess.resolveExecutable('bash'), '--norc']
+  } catch {
+    return [await subprocess.resolveExecutable('sh')]
+  }
 }
 
 async function waitFor({ handle, confined }: Started, { timeoutMs, signal }: HookRequest): Promise<Ended> {
