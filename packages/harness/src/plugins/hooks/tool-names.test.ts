@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { JsonValue } from '@dsh/protocol'
+import { fromForeignInput, toForeignCall } from './tool-names.ts'
+
+const call = (name: string, args: JsonValue) => {
+  const { name: theirs, input } = toForeignCall(name, args, '/srv/work')
+  return [theirs, input]
+}
+
+test('tools have the names and arguments that hook files know', () => {
+  assert.deepEqual(call('bash', { command: 'ls', description: 'list', timeoutMs: 5000, workdir: 'a' }), [
+    'Bash',
+    { command: 'ls', description: 'list', timeout: 5000, workdir: 'a' },
+  ])
+  assert.deepEqual(call('write', { file_path: 'a.txt', content: 'x' }), [
+    'Write',
+    { file_path: '/srv/work/a.txt', content: 'x' },
+  ])
+  assert.deepEqual(call('read', { file_path: '/etc/hosts', offset: 2 }), [
+    'Read',
+    { file_path: '/etc/hosts', offset: 2 },
+  ])
+  assert.deepEqual(call('grep', { pattern: 'x', include: '*.ts', context: 2, ignore_case: true, limit: 3 }), [
+    'Grep',
+    { pattern: 'x', glob: '*.ts', '-C': 2, '-i': true, head_limit: 3 },
+  ])
+  assert.deepEqual(call('glob', { pattern: '*', path: 'src' }), [
+    'Glob',
+    { pattern: '*', path: '/srv/work/src' },
+  ])
+  const others = ['todo_write', 'web_fetch', 'web_search', 'mcp__memory__read', 'mine']
+  assert.deepEqual(
+    others.map(name => toForeignCall(name, {}, '/').name),
+    ['TodoWrite', 'WebFetch', 'WebSearch', 'mcp__memory__read', 'mine'],
+  )
+  assert.deepEqual(call('mine', null), ['mine', {}])
+})
+
+test('a call with several edits shows all of them, and is for hooks of either name', () => {
+  const args = {
+    file_path: '/a',
+    old_string: '1',
+    new_string: '2',
+    edits: [{ old_string: '3', new_string: '4' }],
+  }
+  const theirs = toForeignCall('edit', args, '/')
+  assert.deepEqual(theirs, {
+    name: 'MultiEdit',
+    names: ['Edit', 'MultiEdit'],
+    input: {
+      file_path: '/a',
+      old_string: '1',
+      new_string: '2',
+      edits: [
+        { old_string: '1', new_string: '2' },
+        { old_string: '3', new_string: '4' },
+      ],
+    },
+  })
+  assert.deepEqual(fromForeignInput('edit', theirs.input, args), args)
+  const { file_path, old_string, new_string } = args
+  const one = { file_path, old_string, new_string }
+  assert.deepEqual(fromForeignInput('edit', toForeignCall('edit', one, '/').input, one), one)
+})
+
+test('arguments come back as they went, and those that a hook cannot know stay', () => {
+  const args = {
+    command: 'ls',
+    description: 'list',
+    timeoutMs: 5,
+    sandbox_permissions: 'network',
+    justification: 'x',
+  }
+  assert.deepEqual(fromForeignInput('bash', { command: 'ls -a', timeout: 9 }, args), {
+    ...args,
+    command: 'ls -a',
+    timeoutMs: 9,
+  })
+  assert.deepEqual(fromForeignInput('bash', { command: 'ls' }, { command: 'ls', run_in_background: true }), {
+    command: 'ls',
+  })
+  const found = { pattern: 'x', include: '*.ts', limit: 3 }
+  assert.deepEqual(fromForeignInput('grep', toForeignCall('grep', found, '/').input, found), found)
+})
