@@ -133,6 +133,8 @@ async function setup(language: CodeLanguage, { isConfined }: { readonly isConfin
   agentOfKeys.listen(keys)
   abstract.listen(`\0${abstractSocket}`)
   await Promise.all([web, local, agentOfKeys, abstract].map(server => once(server, 'listening')))
+  // Long there, as servers are.
+  for (const path of [socket, keys]) fs.utimesSync(path, 0, 0)
   const { port } = web.address() as AddressInfo
   const { ctx } = await createHarness()
   await ctx.plugin(subprocess)

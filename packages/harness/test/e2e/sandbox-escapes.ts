@@ -17,6 +17,7 @@ const readOnly = 'everything but the workspace is mounted read-only'
 const held = 'the name is a mount of its own, read-only'
 const pinned = 'the folder is a mount of its own, which cannot be moved or removed'
 const hidden = 'an empty mount without rights stands in its place'
+const masked = '`/dev/null` is mounted over it'
 const noNetwork = 'a network namespace of its own'
 const processes = 'a process namespace of its own'
 const noRights = 'no capabilities, and none to be had: no further user namespaces, no_new_privs'
@@ -255,6 +256,17 @@ const reach: readonly Omit<Escape, 'section'>[] = [
     name: 'connect to sockets below `/run`',
     command: '[ -z "$(find /run /var/run/ -type s 2>/dev/null)" ] || echo ESCAPED',
     holder: 'an empty folder stands in place of `/run`',
+    control: 'unsafe',
+  },
+  {
+    name: 'connect to a server by a socket in a folder that can be read',
+    command: `${connect("'$OUT/server.sock'")}; ${connect("'$HOME/server.sock'")}`,
+    holder: masked,
+  },
+  {
+    name: 'uncover such a socket, or find it by another way',
+    command: `umount -l "$OUT/server.sock"; mv "$OUT/server.sock" s; ln -s "$OUT" l; ${connect("'l/server.sock'")}; ${connect("'/proc/1/root$OUT/server.sock'")}`,
+    holder: masked,
     control: 'unsafe',
   },
   { name: 'connect to an abstract socket', command: connect("'\\0$MARK'"), holder: noNetwork },

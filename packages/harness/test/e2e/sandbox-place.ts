@@ -47,7 +47,13 @@ export async function openPlace({ uid, mode = 'workspace-write' }: PlaceOptions 
   cpSync(template(), base, { recursive: true })
   writeFileSync(`/tmp/${mark}-there`, 'SECRET')
   const agent = at('outside/agent.sock')
-  const doors = await openDoors([at('home/.docker/run/docker.sock'), agent, `\0${mark}`])
+  const doors = await openDoors([
+    at('home/.docker/run/docker.sock'),
+    agent,
+    at('outside/server.sock'),
+    at('home/server.sock'),
+    `\0${mark}`,
+  ])
   if (uid !== undefined) own(base, uid)
   const argvOf = asPerson(uid)
   const victim = await startVictim(argvOf)

@@ -6,6 +6,7 @@ import { firstMissing } from './placeholders.ts'
 import type { Placeholders } from './placeholders.ts'
 import { isWithin } from './refusal.ts'
 import type { ConfineOptions, SandboxExecutionPolicy } from './service.ts'
+import { settledSockets } from './sockets.ts'
 
 /** Of what is hidden with /run, what programs and the names of hosts are found by. */
 const keptOfRun = ['/run/current-system', '/run/opengl-driver', '/run/wrappers']
@@ -38,12 +39,32 @@ export function prepareWorld(
     ...(folder === undefined ? [] : [{ path: folder.at, kind: 'keep', from: folder.from } as const]),
   ]
   return {
-    mounts,
+    mounts: [...mounts, ...hideSockets(policy, mounts)],
     network,
     tempPath: tempFolder ?? temp,
     terminal,
     isWhole: kept.every(({ isWhole }) => isWhole),
   }
+}
+
+/** Mounts over the sockets of other programs: no mount that is read-only keeps anybody from connecting. */
+function hideSockets(
+  { workspaceRoot, writableRoots, tempFolder }: SandboxExecutionPolicy,
+  mounts: readonly Mount[],
+): Mount[] {
+  const own = [...writableRoots.filter(root => root === workspaceRoot), tempFolder ?? []].flat()
+  return settledSockets()
+    .filter(path => isShown(path, mounts) && !own.some(folder => isWithin(folder, path)))
+    .map(path => ({ path, kind: 'hide-file' }))
+}
+
+/** Whether what is at `path` is there in a world of `mounts` as well. */
+function isShown(path: string, mounts: readonly Mount[]): boolean {
+  if (['/dev', '/proc'].some(folder => isWithin(folder, path))) return false
+  const root: Mount = { path: '/', kind: 'keep' }
+  const around = mounts.filter(mount => isWithin(mount.path, path))
+  const { kind, from } = around.reduce((a, b) => (b.path.length >= a.path.length ? b : a), root)
+  return from === undefined && (kind === 'keep' || kind === 'write')
 }
 
 /** The workspace where it may be looked at and not changed, as far as something would hide it. */

@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict'
+import fs from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { settledSockets } from './sockets.ts'
+
+const skip = process.platform === 'linux' ? false : 'other systems hold sockets without a list'
+
+test('sockets that are bound to a path and stay are found, whatever the path', { skip }, async t => {
+  const folder = fs.realpathSync(fs.mkdtempSync(join(tmpdir(), 'dsh-sockets-')))
+  t.after(() => fs.rmSync(folder, { recursive: true }))
+  fs.mkdirSync(join(folder, 'a folder'))
+  fs.symlinkSync(join(folder, 'a folder'), join(folder, 'link'))
+  const path = join(folder, 'a folder/ä socket')
+  const server = createServer()
+  await new Promise<void>(resolve => server.listen(join(folder, 'link/ä socket'), resolve))
+  t.after(() => server.close())
+  const mine = (): string[] => settledSockets().filter(each => each.startsWith(folder))
+  assert.deepEqual(mine(), [])
+  for (const seconds of [0, Date.now() / 1000 - 10, Date.now() / 1000 + 3600]) {
+    fs.utimesSync(path, seconds, seconds)
+    assert.deepEqual(mine(), [path])
+  }
+  await new Promise(resolve => server.close(resolve))
+  assert.deepEqual(mine(), [])
+})
+
+test('names that are no paths, and paths where no socket is, count for nothing', async t => {
+  const folder = fs.realpathSync(fs.mkdtempSync(join(tmpdir(), 'dsh-sockets-')))
+  t.after(() => fs.rmSync(folder, { recursive: true }))
+  fs.writeFileSync(join(folder, 'file'), '')
+  fs.utimesSync(join(folder, 'file'), 0, 0)
+  const row = (name: string): string => `00000000b1e408e7: 00000002 00000000 00010000 0001 01 4711 ${name}`
+  const table = [
+    'Num       RefCount Protocol Flags    Type St Inode Path',
+    ...['', '@abstract', 'relative'].map(row),
+  ]
+  const gone = ['file', 'gone', 'file/below'].map(name => row(join(folder, name)))
+  assert.deepEqual(settledSockets([...table, ...gone, ''].join('\n')), [])
+  assert.deepEqual(settledSockets(''), [])
+})

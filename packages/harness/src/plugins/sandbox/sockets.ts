@@ -1,0 +1,29 @@
+import { lstatSync } from 'node:fs'
+import { canonical } from './canonical.ts'
+import { readTextNow } from './env.ts'
+
+/** Milliseconds. Of what is younger much is gone in a moment, and what is gone cannot be mounted over. */
+const settledMs = 10_000
+
+/** Seven columns, then the path as it was bound. */
+const boundByPath = /^(?:\S+ +){7}(\/.+)$/gm
+
+/**
+ * The real paths of sockets that programs of this machine are reached by, but for those made just now: the ones that come
+ * and go would change the world with every command.
+ */
+export function settledSockets(table: string = readTextNow('/proc/net/unix') ?? ''): string[] {
+  const named = new Set([...table.matchAll(boundByPath)].map(([, path = '']) => path))
+  return [...new Set([...named].map(canonical))].filter(isSettled)
+}
+
+function isSettled(path: string): boolean {
+  try {
+    const stats = lstatSync(path, { throwIfNoEntry: false })
+    const age = Date.now() - (stats?.mtimeMs ?? 0)
+    return stats?.isSocket() === true && !(age >= 0 && age < settledMs)
+  } catch {
+    // Who may not look may not connect.
+    return false
+  }
+}
