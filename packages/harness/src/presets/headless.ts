@@ -14,6 +14,7 @@ import { attachments } from '../plugins/attachments/index.ts'
 import { bash } from '../plugins/bash/index.ts'
 import { destructive } from '../plugins/destructive/index.ts'
 import { fs } from '../plugins/fs/index.ts'
+import { hooks } from '../plugins/hooks/index.ts'
 import { llmDemo } from '../plugins/llm-demo/index.ts'
 import { llmOpenAIChat } from '../plugins/llm-openai-chat/index.ts'
 import { recovery } from '../plugins/recovery/index.ts'
@@ -121,6 +122,7 @@ export async function headless(options: HeadlessOptions): Promise<Context> {
     { plugin: sandboxShells },
     { plugin: tasks },
     { plugin: bash, settled: { home } },
+    { plugin: hooks },
     { plugin: search },
     { plugin: timeoutPolicy },
     { plugin: repeatToolGuard },
