@@ -1,5 +1,6 @@
 import type { Context } from '@dsh/harness/kernel'
 import { changedFiles } from '@dsh/harness/plugins/fs'
+import type {} from '@dsh/harness/plugins/hooks'
 import type { ChangedPath, ChangeStatus } from '@dsh/harness/plugins/rewind'
 import type { SessionEvent, SessionId } from '@dsh/protocol'
 import { Tally } from '../tally.ts'
@@ -39,6 +40,10 @@ export class Watch {
     ctx.on('llm/notice', notice => options.tell(notice.text))
     ctx.on('persistence/notice', notice => options.tell(notice.message))
     ctx.on('rewind/notice', notice => options.tell(notice.message))
+    ctx.on('hooks/notice', ({ sessionId, code, message }) => {
+      // What is not trusted was told when the program began.
+      if (sessionId === id && code !== 'HOOKS_NOT_TRUSTED') options.tell(message)
+    })
   }
 
   /** The files that are not as they were when the run began, as far as edits and restore points tell. */

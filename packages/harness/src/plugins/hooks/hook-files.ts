@@ -124,8 +124,11 @@ export class HookFiles {
     }
     if (left.length === 0) return
     const paths = [...new Set(left.map(({ path }) => path))]
-    if (isTrusted) this.#once('HOOKS_CHANGED', changedText(paths))
-    else this.#once('HOOKS_NOT_TRUSTED', untrustedText(paths))
+    const wasLoaded = files.some(({ source }) => this.#loaded.has(source))
+    this.#once(
+      wasLoaded ? 'HOOKS_CHANGED' : 'HOOKS_NOT_TRUSTED',
+      isTrusted ? changedText(paths) : untrustedText(paths),
+    )
   }
 
   #once(code: HookNoticeCode, message: string): void {

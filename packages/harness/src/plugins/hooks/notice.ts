@@ -4,9 +4,9 @@ import type { Emit } from '../../kernel/index.ts'
 export type HookNoticeCode =
   /** Part of a hook file is left out. */
   | 'HOOK_NOT_LOADED'
-  /** The project brings hooks, and nobody trusts it. */
+  /** The project brings hooks that nobody trusts as they are. */
   | 'HOOKS_NOT_TRUSTED'
-  /** A hook file is another than the one that was trusted. */
+  /** A hook file of a session became another than the one that was trusted. */
   | 'HOOKS_CHANGED'
   | 'HOOK_FAILED'
   /** What a hook wants the person to know. */
