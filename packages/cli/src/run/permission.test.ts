@@ -6,18 +6,28 @@ const confined = 'commands run in a sandbox, where one works, without the networ
 
 test('a run says what tools may do, and who can allow more', () => {
   const files = 'workspace-write: files of the folder may be changed'
-  assert.equal(permissionLine('workspace-write', 'asked'), `${files}; ${confined}; you are asked for more`)
   assert.equal(
-    permissionLine('workspace-write', 'yes'),
+    permissionLine('workspace-write', { answers: 'asked', hasNetwork: false }),
+    `${files}; ${confined}; you are asked for more`,
+  )
+  assert.equal(
+    permissionLine('workspace-write', { answers: 'yes', hasNetwork: false }),
     `${files}; ${confined}; what is asked is allowed, but nothing beyond the sandbox`,
   )
-  assert.equal(permissionLine('workspace-write', 'nobody'), `${files}; ${confined}; more is refused`)
   assert.equal(
-    permissionLine('read-only', 'nobody'),
+    permissionLine('workspace-write', { answers: 'nobody', hasNetwork: false }),
+    `${files}; ${confined}; more is refused`,
+  )
+  assert.equal(
+    permissionLine('read-only', { answers: 'nobody', hasNetwork: false }),
     `read-only: no file is changed; ${confined}; more is refused`,
   )
   assert.equal(
-    permissionLine('full-access', 'asked'),
+    permissionLine('read-only', { answers: 'asked', hasNetwork: true }),
+    'read-only: no file is changed; commands run in a sandbox, where one works, with the network; you are asked for more',
+  )
+  assert.equal(
+    permissionLine('full-access', { answers: 'asked', hasNetwork: false }),
     'full-access: nothing is asked, and commands run with your own rights',
   )
 })

@@ -13,8 +13,9 @@ type Answers = 'asked' | 'yes' | 'nobody'
  * it out takes a process, which a run that starts has no time for.
  */
 export function tellPermission(session: Session, { ctx, options, io }: Job): void {
+  const { hasNetwork } = ctx.sandboxPolicy
   const answers = options.yes ? 'yes' : canAsk(io) ? 'asked' : 'nobody'
-  io.err.line(permissionLine(ctx.sandboxPolicy.modeOf(session), answers))
+  io.err.line(permissionLine(ctx.sandboxPolicy.modeOf(session), { answers, hasNetwork }))
   let isTold = false
   ctx.on('approval/unconfined', (_agent, reason) => {
     if (isTold) return
@@ -29,13 +30,18 @@ const moreTexts: Readonly<Record<Answers, string>> = {
   nobody: 'more is refused',
 }
 
-export function permissionLine(mode: SandboxMode, answers: Answers): string {
+interface Reach {
+  readonly answers: Answers
+  readonly hasNetwork: boolean
+}
+
+export function permissionLine(mode: SandboxMode, { answers, hasNetwork }: Reach): string {
   if (mode === 'full-access') return 'full-access: nothing is asked, and commands run with your own rights'
   const start =
     mode === 'read-only'
       ? 'read-only: no file is changed; commands run in a sandbox, where one works,'
       : 'workspace-write: files of the folder may be changed; commands run in a sandbox, where one works,'
-  return `${start} without the network; ${moreTexts[answers]}`
+  return `${start} ${hasNetwork ? 'with' : 'without'} the network; ${moreTexts[answers]}`
 }
 
 const bareTexts: Readonly<Record<Answers, string>> = {

@@ -427,6 +427,9 @@ test('the model is told of its mode, its sandbox, and whether somebody can be as
     await told(),
     `Permission mode: read-only. No file is written; commands run in a sandbox that writes nothing and has no network. ${ask}`,
   )
+  const narrow = world.ctx.sandboxPolicy.extend({ network: true })
+  assert.match((await told()) ?? '', /in a sandbox that writes nothing and reaches the network\. /)
+  narrow()
   world.ctx.approval.setPolicy(world.agent.session, 'never')
   stop()
   assert.match((await told()) ?? '', /Nobody can allow more here/)

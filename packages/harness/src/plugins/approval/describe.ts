@@ -2,6 +2,8 @@ import type { SandboxMode, SandboxReadiness } from '../sandbox/index.ts'
 
 interface Situation {
   readonly mode: SandboxMode
+  /** Of what runs in the sandbox. */
+  readonly hasNetwork: boolean
   /** Undefined as long as nobody looked. */
   readonly sandbox: SandboxReadiness | undefined
   readonly yes: boolean
@@ -14,18 +16,22 @@ const filesTexts: Readonly<Record<Exclude<SandboxMode, 'full-access'>, string>> 
   'workspace-write': 'Files are written below the working folder',
 }
 const confinedTexts: typeof filesTexts = {
-  'read-only': 'commands run in a sandbox that writes nothing and has no network',
-  'workspace-write': 'commands run in a sandbox that writes nothing elsewhere and has no network',
+  'read-only': 'commands run in a sandbox that writes nothing',
+  'workspace-write': 'commands run in a sandbox that writes nothing elsewhere',
 }
+const networkText = 'and reaches the network'
+const noNetworkText = 'and has no network'
 const askText = 'What is asked for beyond that, the user decides.'
 const nobodyText = 'Nobody can allow more here: do without, and say what you would need.'
 
 /** What a model is told of the mode it works in. Names no path: paths are foreign text, and this is a template. */
-export function describePermissions({ mode, sandbox, yes, canAsk }: Situation): string {
+export function describePermissions({ mode, hasNetwork, sandbox, yes, canAsk }: Situation): string {
   const start = `Permission mode: ${mode}.`
   if (mode === 'full-access') return `${start} Nothing is confined.`
   const isBare = sandbox?.isReady === false
-  const commands = isBare ? unconfinedText(mode, { yes, canAsk }) : confinedTexts[mode]
+  const commands = isBare
+    ? unconfinedText(mode, { yes, canAsk })
+    : `${confinedTexts[mode]} ${hasNetwork ? networkText : noNetworkText}`
   return `${start} ${filesTexts[mode]}; ${commands}. ${canAsk ? askText : nobodyText}`
 }
 

@@ -63,6 +63,7 @@ export const approval: PluginObject<ApprovalInput, ApprovalConfig> = {
       text: ({ agent }) =>
         describePermissions({
           mode: ctx.sandboxPolicy.modeOf(agent?.session),
+          hasNetwork: ctx.sandboxPolicy.hasNetwork,
           sandbox: judge.knownReadiness,
           yes: config.yes,
           canAsk: service.canAnswer(agent),

@@ -27,6 +27,10 @@ export class LoggedPolicy implements SandboxPolicy {
     return this.#config.mode
   }
 
+  get hasNetwork(): boolean {
+    return [...this.#bounds].some(({ network }) => network === true)
+  }
+
   modeOf(session: Session | undefined): SandboxMode {
     return session?.last('sandbox/mode')?.data.mode ?? this.#config.mode
   }
@@ -45,11 +49,10 @@ export class LoggedPolicy implements SandboxPolicy {
     const granted = token === undefined ? undefined : this.#grants.get(token)
     const mode = widest(this.modeOf(session), granted)
     const bounds = [...this.#bounds]
-    const hasNetwork = granted === 'network' || bounds.some(({ network }) => network === true)
     const { reachOf } = await import('./reach.ts')
     return {
       mode,
-      network: mode === 'full-access' || hasNetwork,
+      network: mode === 'full-access' || granted === 'network' || this.hasNetwork,
       ...reachOf({
         mode,
         folder: session?.header.cwd ?? this.#config.cwd,

@@ -193,7 +193,7 @@ test('what people allow and deny beyond the defaults counts as long as its plugi
   })
   await plugin
   const policy = await sandboxPolicy.resolve({ session })
-  assert.equal(policy.network, true)
+  assert.deepEqual([policy.network, sandboxPolicy.hasNetwork], [true, true])
   assert.deepEqual(policy.writableRoots, [world.dir, cache, policy.tempFolder])
   assert.match(await world.write(join(cache, 'x')), /^Created/)
   assert.match(await world.write('package.json'), /is protected/)
@@ -201,6 +201,7 @@ test('what people allow and deny beyond the defaults counts as long as its plugi
   await plugin.dispose()
   const { network, writableRoots } = await sandboxPolicy.resolve({ session })
   assert.deepEqual([network, writableRoots.length], [false, 2])
+  assert.equal(sandboxPolicy.hasNetwork, false)
   assert.match(await world.write('package.json'), /^Created/)
 })
 

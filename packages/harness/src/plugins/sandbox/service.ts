@@ -33,6 +33,8 @@ export interface PolicyRequest {
 /** Modes and boundaries by session, as `ctx.sandboxPolicy`. The log's last word counts, else the configuration. */
 export interface SandboxPolicy {
   readonly defaultMode: SandboxMode
+  /** Whether confined processes reach the network of the machine without a grant. */
+  readonly hasNetwork: boolean
   modeOf(session: Session | undefined): SandboxMode
   /** Appends an event unless the log says so already. Calls that run keep their policy. */
   setMode(session: Session, mode: SandboxMode): void
