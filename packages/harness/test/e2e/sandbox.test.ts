@@ -102,7 +102,7 @@ test('/tmp lasts from command to command of a session, and no other sees it', { 
   assert.equal((await run('cat /tmp/a')).stdout, 'x\n')
   assert.equal((await other('cat /tmp/a')).exitCode, 1)
   assert.equal((await run(`ls ${world.base}`)).stdout, 'home\nwork\n', 'only what is mounted is there')
-  const temps = fs.readdirSync(join(world.base, 'home/tmp'))
+  const temps = fs.readdirSync(join(world.base, 'home/tmp')).filter(name => !name.includes('.'))
   assert.equal(temps.length, 2)
   await world.plugin.dispose()
   assert.deepEqual(fs.readdirSync(join(world.base, 'home/tmp')), [])
@@ -132,10 +132,30 @@ test('names that nobody had are free again in the end, and git sees none of them
   await using world = await setup()
   const run = await world.open()
   const made = await run('git init -q . || git init -q repo && cd repo && git status -s && ls -A ..')
-  assert.match(made.stderr, /work\/\.git\/.*: Permission denied/)
+  assert.match(made.stderr, /work\/\.git\/.*: Read-only file system/)
   assert.equal(made.stdout, '.claude\n.codex\n.dsh\n.envrc\n.git\n.idea\n.vscode\nrepo\n')
+  assert.match((await run('ls -A .envrc; echo x > .envrc/x')).stderr, /x: Read-only file system/)
   await world.plugin.dispose()
   assert.deepEqual(fs.readdirSync(world.dir), ['repo'])
+  assert.deepEqual(fs.readdirSync(join(world.base, 'home/tmp')), [])
+})
+
+test('git stashes, cleans and adds untracked files beside names that are taken', { skip }, async () => {
+  await using world = await setup()
+  const run = await world.open()
+  const git = (...args: string[]) => spawnSync('git', args, { cwd: world.dir, encoding: 'utf8', timeout })
+  git('init', '-q')
+  git('-c', 'user.name=me', '-c', 'user.email=me@invalid', 'commit', '-q', '--allow-empty', '-m', 'first')
+  const identity = 'git -c user.name=me -c user.email=me@invalid'
+  const command = `echo x > new; git status -s; ${identity} stash -qu; git status -s; git stash pop -q > /dev/null; git add -A; git status -s; git rm -q --cached new; git clean -fdq; ls`
+  assert.deepEqual(await run(command), {
+    exitCode: 0,
+    stdout: '?? new\nA  new\n',
+    stderr: '',
+    judgement: undefined,
+    enforcement: 'full',
+  })
+  assert.equal(git('status', '-s').stdout, '', 'nor does git outside')
 })
 
 test(

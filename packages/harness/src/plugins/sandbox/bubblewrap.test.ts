@@ -45,13 +45,13 @@ test('a place further down is mounted later, whatever order the mounts come in',
     { path: '/tmp/work/.git/hooks', kind: 'keep' },
     { path: '/tmp/work', kind: 'write' },
     { path: '/run', kind: 'empty' },
-    { path: '/tmp/work/.idea', kind: 'taken' },
+    { path: '/tmp/work/.idea', kind: 'keep' },
     { path: '/tmp', kind: 'write', from: '/home/u/.dsh/tmp/1' },
     { path: '/home/u/.netrc', kind: 'hide-file' },
   ] as const
   assert.equal(
     mountsOf(mounts),
-    '--tmpfs /run --bind /home/u/.dsh/tmp/1 /tmp --bind /tmp/work /tmp/work --perms 0555 --tmpfs /tmp/work/.idea ' +
+    '--tmpfs /run --bind /home/u/.dsh/tmp/1 /tmp --bind /tmp/work /tmp/work --ro-bind /tmp/work/.idea /tmp/work/.idea ' +
       '--ro-bind /dev/null /home/u/.netrc --ro-bind /tmp/work/.git/hooks /tmp/work/.git/hooks',
   )
 })

@@ -5,10 +5,10 @@ export interface Mount {
   /** Absolute, links resolved. */
   readonly path: string
   /**
-   * `write` and `keep` show what is there, with and without the right to change it; `empty` is a new folder and `taken` one
-   * that nothing can be put in; `hide` and `hide-file` refuse every look.
+   * `write` and `keep` show what is there, with and without the right to change it; `empty` is a new folder; `hide` and
+   * `hide-file` refuse every look.
    */
-  readonly kind: 'write' | 'keep' | 'empty' | 'taken' | 'hide' | 'hide-file'
+  readonly kind: 'write' | 'keep' | 'empty' | 'hide' | 'hide-file'
   /** Where what is shown lies; default: the same path. */
   readonly from?: string
 }
@@ -86,8 +86,6 @@ function mountArgs({ path, kind, from = path }: Mount, all: readonly Mount[]): s
       return ['--ro-bind', from, path]
     case 'empty':
       return ['--tmpfs', path]
-    case 'taken':
-      return ['--perms', '0555', '--tmpfs', path]
     case 'hide': {
       // What lies further down has to be reached.
       const isPassed = all.some(other => other.path !== path && isWithin(path, other.path))

@@ -6,6 +6,7 @@ import type { Bubblewrap } from './bubblewrap.ts'
 import { isAlive } from './env.ts'
 import type { Machine } from './env.ts'
 import { SandboxError } from './errors.ts'
+import { RecordFile, sweepPlaceholders } from './placeholder-record.ts'
 import { Placeholders } from './placeholders.ts'
 import { missingReason, refusedReason, systemReason } from './reason.ts'
 import { seatbeltProfile, seatbeltProgram } from './seatbelt.ts'
@@ -63,11 +64,7 @@ export class Confiner {
     const runner = await this.#runner()
     if (runner.kind === 'none')
       throw new SandboxError('SANDBOX_UNAVAILABLE', `${mode} cannot be enforced here: ${runner.reason}`)
-    if (tempFolder !== undefined && !this.#temps.has(tempFolder)) {
-      if (this.#temps.size === 0) sweep(dirname(tempFolder))
-      this.#temps.add(tempFolder)
-    }
-    if (tempFolder !== undefined) mkdirSync(tempFolder, { recursive: true, mode: 0o700 })
+    if (tempFolder !== undefined) this.#makeTemp(tempFolder)
     if (runner.kind === 'seatbelt') return bySeatbelt(argv, policy)
     const world = prepareWorld(policy, this.#placeholders, options)
     return {
@@ -81,12 +78,31 @@ export class Confiner {
   /** Takes away what stands in the world for this plugin alone. */
   close(): void {
     this.#placeholders.release()
+    // What they could not take away, since it was in use here.
+    for (const parent of this.#parents()) sweepPlaceholders(parent, this.#machine)
     for (const folder of this.#temps) this.forget(folder)
   }
 
   /** Nobody needs the temporary folder of a session any more. */
   forget(tempFolder: string): void {
     if (this.#temps.delete(tempFolder)) rmSync(tempFolder, { recursive: true, force: true })
+  }
+
+  #makeTemp(tempFolder: string): void {
+    if (!this.#temps.has(tempFolder)) {
+      const parent = dirname(tempFolder)
+      if (this.#temps.size === 0) {
+        sweep(parent)
+        sweepPlaceholders(parent, this.#machine)
+        this.#placeholders.recordIn(new RecordFile(tempFolder))
+      }
+      this.#temps.add(tempFolder)
+    }
+    mkdirSync(tempFolder, { recursive: true, mode: 0o700 })
+  }
+
+  #parents(): ReadonlySet<string> {
+    return new Set([...this.#temps].map(folder => dirname(folder)))
   }
 
   async #runner(): Promise<Runner> {

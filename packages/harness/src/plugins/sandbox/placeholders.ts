@@ -7,44 +7,80 @@ import {
   unlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { basename, dirname } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { readTextNow } from './env.ts'
 
 /** Read by git as "here", which is what it takes for granted without the file. */
 const commonFolder = '.\n'
 
+/** What lies in a folder that only takes a name: git passes over it, and who looks reads why it is there. */
+const sign = { name: '.gitignore', text: '# Takes this name while dsh runs, and goes when it ends.\n*\n' }
+
+/** Hears of each path before something is made there, and in the end which of them could not be taken away. */
+export interface PlaceholderRecord {
+  note(path: string): void
+  rest(paths: readonly string[]): void
+}
+
 /**
  * Things that keep a protected name taken where nothing is: only what is there can be mounted over.
  *
- * They are empty folders that git does not list, and go with the plugin, unless somebody put something in or another
+ * They are folders that git neither lists nor cleans, and go with the plugin, unless somebody put something in or another
  * process still has one mounted: taken away now, it would no longer protect there.
  */
 export class Placeholders {
   readonly #made = new Set<string>()
+  #record: PlaceholderRecord | undefined
 
-  /** What is at `path`; `made` is an empty folder of ours. Undefined where nobody like us can make anything there. */
-  take(path: string): 'there' | 'link' | 'made' | undefined {
+  /** The first one hears of all that is made from here on. */
+  recordIn(record: PlaceholderRecord): void {
+    this.#record ??= record
+  }
+
+  /** Those that stand there. */
+  get paths(): ReadonlySet<string> {
+    return this.#made
+  }
+
+  /** What is at `path` now. Undefined where nobody like us can make anything there. */
+  take(path: string): 'there' | 'link' | undefined {
     const stats = lstatSync(path, { throwIfNoEntry: false })
-    if (stats?.isDirectory() === true && this.#made.has(path) && readdirSync(path).length === 0) return 'made'
     if (stats !== undefined) return stats.isSymbolicLink() ? 'link' : 'there'
+    this.#record?.note(path)
+    this.#made.add(path)
     try {
-      if (basename(path) === 'commondir') writeFileSync(path, commonFolder, { flag: 'wx', mode: 0o444 })
-      else mkdirSync(path)
+      make(path)
     } catch (error) {
       const { code = '' } = error as NodeJS.ErrnoException
+      this.#made.delete(path)
       if (['EACCES', 'EPERM', 'EROFS'].includes(code)) return undefined
       if (code === 'EEXIST') return this.take(path)
       throw error
     }
-    this.#made.add(path)
-    return basename(path) === 'commondir' ? 'there' : 'made'
+    return 'there'
   }
 
   release(): void {
-    const mounted = this.#made.size === 0 ? '' : mountTables()
-    for (const path of this.#made) if (!mounted.includes(` ${escaped(path)} `)) remove(path)
+    const rest = removePlaceholders([...this.#made].toReversed())
+    this.#record?.rest(rest)
     this.#made.clear()
   }
+}
+
+function make(path: string): void {
+  if (basename(path) === 'commondir') return writeFileSync(path, commonFolder, { flag: 'wx', mode: 0o444 })
+  mkdirSync(path)
+  return writeFileSync(join(path, sign.name), sign.text, { flag: 'wx', mode: 0o444 })
+}
+
+/** Takes away those of `paths` that are ours; returns those that a process still has mounted. */
+export function removePlaceholders(paths: readonly string[]): readonly string[] {
+  const mounted = paths.length === 0 ? '' : mountTables()
+  return paths.filter(path => {
+    if (mounted.includes(` ${escaped(path)} `)) return true
+    remove(path)
+    return false
+  })
 }
 
 /** The first part of `path` that is not there, or all of it. */
@@ -56,10 +92,14 @@ export function firstMissing(path: string, root: string): string {
   return missing
 }
 
+/** What somebody made of it stays. */
 function remove(path: string): void {
   try {
-    if (basename(path) !== 'commondir') rmdirSync(path)
-    else if (readFileSync(path, 'utf8') === commonFolder) unlinkSync(path)
+    const [file, text] =
+      basename(path) === 'commondir' ? [path, commonFolder] : [join(path, sign.name), sign.text]
+    if (lstatSync(file, { throwIfNoEntry: false })?.isFile() === true && readFileSync(file, 'utf8') === text)
+      unlinkSync(file)
+    if (file !== path) rmdirSync(path)
   } catch (error) {
     const { code = '' } = error as NodeJS.ErrnoException
     if (!['ENOENT', 'ENOTEMPTY', 'EEXIST', 'ENOTDIR', 'EACCES', 'EPERM', 'EROFS', 'EBUSY'].includes(code))

@@ -28,12 +28,18 @@ test('names are protected whether or not anything has them, .git among them', ()
 })
 
 test('of a repository what git runs, and what tells it to', () => {
-  using place = workspace({ '.git/config': '[core]\n\tbare = false\n' })
+  using place = workspace({ '.git/HEAD': '', '.git/config': '[core]\n\tbare = false\n' })
   assert.deepEqual(place.paths(), [...always, ...ofGit])
+})
+
+test('a .git that is no repository yet is protected as a whole', () => {
+  using place = workspace({ '.git/.gitignore': '' })
+  assert.deepEqual(place.paths(), [...always, '.git'])
 })
 
 test('submodules, work trees, and files that the configuration names, where they lie in the workspace', () => {
   using place = workspace({
+    '.git/HEAD': '',
     '.git/config': `[core]
 	hooksPath = .husky/_ ; of husky
 [include] path = ../team.gitconfig

@@ -19,7 +19,8 @@ export function protectedIn(root: string): string[] {
 }
 
 function gitPaths(root: string, git: string): string[] {
-  if (isFolder(git)) return folderPaths(root, git)
+  // Without a head it is no repository yet, and who could make one of it could make all of it.
+  if (isFolder(git)) return isThere(join(git, 'HEAD')) ? folderPaths(root, git) : [git]
   const [, linked] = /^gitdir:\s*(.+)$/m.exec(readTextNow(git) ?? '') ?? []
   if (linked === undefined) return [git]
   const folder = resolve(dirname(git), linked.trim())
@@ -47,7 +48,11 @@ function submoduleLinks(root: string): string[] {
   const text = readTextNow(join(root, '.gitmodules')) ?? ''
   return [...text.matchAll(/^\s*path\s*=\s*(.+)$/gm)]
     .map(([, path = '']) => resolve(root, path.trim(), '.git'))
-    .filter(path => lstatSync(path, { throwIfNoEntry: false }) !== undefined)
+    .filter(isThere)
+}
+
+function isThere(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false }) !== undefined
 }
 
 function isFolder(path: string): boolean {

@@ -95,7 +95,7 @@ function keep(
       const way = foldersBetween(root, real).map((folder): Mount => ({ path: folder, kind: 'write' }))
       const mounts: Mount[] =
         isWithin(root, real) && real !== root && existsSync(real)
-          ? [...way, { path: real, kind: found === 'made' ? 'taken' : 'keep' }]
+          ? [...way, { path: real, kind: 'keep' }]
           : []
       return { mounts, isWhole: found !== 'link' && real === taken }
     })
