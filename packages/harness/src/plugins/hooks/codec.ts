@@ -2,7 +2,7 @@ import { isFields, isText } from '../../kernel/index.ts'
 import type { HookDialect } from './dialect.ts'
 import type { HookPoint } from './events.ts'
 
-export type Verdict = 'allow' | 'ask' | 'deny'
+type Verdict = 'allow' | 'ask' | 'deny'
 
 /** How a hook ended. */
 export interface HookExit {

@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { reply } from '@dsh/harness/testing'
+import { bench } from './dsh.ts'
+import type { Bench } from './dsh.ts'
+
+const command = (line: string) => ({ command: line, description: 'test it' })
+
+/** A project that denies commands, and whose other hook cannot be used. */
+function project({ work }: Bench): void {
+  mkdirSync(join(work, '.claude'))
+  const deny = { type: 'command', command: 'touch ran; echo "not here" >&2; exit 2', timeout: 20 }
+  const hooks = {
+    PreToolUse: [{ matcher: 'Bash', hooks: [deny] }],
+    Stop: [{ hooks: [{ type: 'command', command: 'true', timeout: 0 }] }],
+    UserPromptSubmit: [
+      { hooks: [{ type: 'command', command: `echo '{"systemMessage":"mind \\\\u001b[31mthe gap"}'` }] },
+    ],
+  }
+  writeFileSync(join(work, '.claude/settings.json'), JSON.stringify({ hooks }))
+}
+
+test('hooks of a project run once it is trusted, and the person is told what they say', async t => {
+  const place = bench(t)
+  project(place)
+  const { dsh, work } = place
+  const script = [reply.toolCall('bash', command('touch made')), reply.text('done')]
+  await place.provider({ script: [...script, ...script] })
+  const before = await dsh(['run', '--permission', 'full-access', 'go'])
+  assert.equal(before.code, 0, before.stderr)
+  assert.match(before.stderr, /^note: not loaded, as this folder is not trusted: \.claude\/settings\.json; /m)
+  assert.ok(existsSync(join(work, 'made')) && !existsSync(join(work, 'ran')))
+
+  await dsh(['trust', '--yes'])
+  const after = await dsh(['run', '--permission', 'full-access', 'go'])
+  assert.equal(after.code, 0, after.stderr)
+  assert.ok(existsSync(join(work, 'ran')))
+  assert.match(after.stderr, /^note: mind .*the gap$/m)
+  assert.match(
+    after.stderr,
+    /^note: \.claude\/settings\.json Stop\[0\]\.hooks\[0\] is left out: its timeout is 0, not a number of seconds above 0 and at most 86400$/m,
+  )
+  assert.ok(!after.stderr.includes('\u001b'))
+})
