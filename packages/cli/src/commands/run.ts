@@ -43,9 +43,18 @@ async function begin(prompt: string, { args, options, stop, io }: Order): Promis
     const { permission = 'workspace-write', yes, limits, schema: file } = options
     const failures = new PluginFailures(io)
     const project = await projectFiles(resolve(cwd, options.directory ?? '.'), io, stop.signal)
-    const files = [...compositionFiles(home), ...project]
+    const files = [...compositionFiles(home), ...project.files]
     const [ctx, schema, last] = await Promise.all([
-      headless({ home, env, permission, yes, limits, files, onFailure: failures.listener }),
+      headless({
+        home,
+        env,
+        permission,
+        yes,
+        limits,
+        files,
+        fence: project.fence,
+        onFailure: failures.listener,
+      }),
       file === undefined ? undefined : loadSchema(resolve(cwd, file), stop.signal),
       readLastModel(home),
     ])

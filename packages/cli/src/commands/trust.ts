@@ -42,7 +42,7 @@ async function grant(
   folder: string,
   { args: { values }, io }: { readonly args: Arguments; readonly io: Io },
 ): Promise<number> {
-  const found = projectParts(folder)
+  const found = projectParts(folder, { home: io.home })
   const question = { folder, found, isChanged: false }
   if (values['yes'] === true || !canAsk(io)) io.err.write(introLine(folder, false) + partLines(found))
   const isYes = values['yes'] === true || (canAsk(io) && (await askTrust(question, io)))

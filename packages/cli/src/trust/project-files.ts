@@ -1,4 +1,6 @@
+import { realpathSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Fence } from '@dsh/harness/loader'
 import type { ProjectPart, ProjectParts, TrustState } from '@dsh/harness/plugins/trust'
 import { canAsk } from '../person.ts'
 import { inert } from '../text.ts'
@@ -8,15 +10,24 @@ import { listed } from './text.ts'
 
 const file = '.dsh/dsh.yml'
 
+export interface ProjectComposition {
+  readonly files: readonly string[]
+  /** What these may load of the project. */
+  readonly fence?: Fence
+}
+
+const nothing: ProjectComposition = { files: [] }
+
 /**
  * The composition of the project in `folder`, where the person trusts it as it is now. Asked for once, where somebody can
  * be; else one line says what is not loaded.
  */
-export async function projectFiles(folder: string, io: Io, signal: AbortSignal): Promise<readonly string[]> {
+export async function projectFiles(folder: string, io: Io, signal: AbortSignal): Promise<ProjectComposition> {
   const { hasProjectParts, LocalTrust, projectParts } = await import('@dsh/harness/plugins/trust')
-  if (!hasProjectParts(folder)) return []
-  const trust = new LocalTrust(io.home)
-  const found = projectParts(folder)
+  const { home } = io
+  if (!hasProjectParts(folder, { home })) return nothing
+  const trust = new LocalTrust(home)
+  const found = projectParts(folder, { home })
   const state = await trust.stateOf(folder)
   const waiting = await trust.pending(folder, found.parts.filter(runs))
   const isChanged = state === 'trusted'
@@ -41,15 +52,18 @@ export async function projectFiles(folder: string, io: Io, signal: AbortSignal):
         io,
       ),
     )
-  return []
+  return nothing
 }
 
 function runs({ kind }: ProjectPart): boolean {
   return kind !== 'instructions'
 }
 
-function compositionIn(folder: string, { parts }: ProjectParts): readonly string[] {
-  return parts.some(({ path }) => path === file) ? [join(folder, file)] : []
+function compositionIn(folder: string, { parts }: ProjectParts): ProjectComposition {
+  if (!parts.some(({ path }) => path === file)) return nothing
+  const real = realpathSync(folder)
+  const admitted = new Set(parts.filter(runs).map(({ path }) => join(real, path)))
+  return { files: [join(folder, file)], fence: { folder: real, admitted } }
 }
 
 function notLoaded(state: TrustState, paths: readonly string[], { command }: Io): string {

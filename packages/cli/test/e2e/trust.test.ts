@@ -85,6 +85,61 @@ test('what is trusted loads, until something that runs is another', async t => {
   assert.match((await dsh(['run', 'go'])).stderr, /^note: not loaded, as this folder is not trusted: /m)
 })
 
+test('a trusted project loads no file that was not shown, whatever names it', async t => {
+  const { dsh, work, root, provider } = bench(t)
+  const mark = join(root, 'pwned')
+  const evil = `import { writeFileSync } from 'node:fs'\nwriteFileSync(${JSON.stringify(mark)}, '')\nexport default { name: 'evil', apply() {} }\n`
+  mkdirSync(join(work, '.dsh'))
+  mkdirSync(join(work, 'node_modules/evil'), { recursive: true })
+  writeFileSync(join(work, 'node_modules/evil/index.mjs'), evil)
+  writeFileSync(join(work, 'node_modules/evil/package.json'), '{"name": "evil", "exports": "./index.mjs"}')
+  for (const path of ['evil.mjs', '../elsewhere.mjs']) writeFileSync(join(work, path), evil)
+  symlinkSync('../../elsewhere.mjs', join(work, '.dsh/link.mjs'))
+  writeFileSync(
+    join(work, '.dsh/imports.mjs'),
+    "import '../evil.mjs'\nexport default { name: 'x', apply() {} }\n",
+  )
+  writeFileSync(
+    join(work, '.dsh/sound.mjs'),
+    "import './part.mjs'\nexport default { name: 'y', apply() {} }\n",
+  )
+  writeFileSync(join(work, '.dsh/part.mjs'), '')
+  const names = ['../evil.mjs', 'evil', './link.mjs', './imports.mjs', './sound.mjs']
+  writeFileSync(
+    join(work, '.dsh/dsh.yml'),
+    names.map(name => `- {id: ${JSON.stringify(`of ${name}`)}, name: ${name}}\n`).join(''),
+  )
+  await provider({ fallback: reply.text('ok') })
+  await dsh(['trust', '--yes'])
+  const { code, stderr } = await dsh(['run', 'go'])
+  assert.equal(code, 0, stderr)
+  assert.ok(!existsSync(mark))
+  const refused = [
+    ...stderr.matchAll(/^note: plugin "of (.*)" is unloaded: .* is not among the files that were trusted/gm),
+  ]
+  assert.deepEqual(
+    refused.map(([, name]) => name),
+    names.slice(0, 4),
+    stderr,
+  )
+
+  writeFileSync(join(work, 'more.yml'), '- name: ./evil.mjs\n')
+  writeFileSync(join(work, '.dsh/dsh.yml'), '- {id: more, name: include, config: {path: ../more.yml}}\n')
+  await dsh(['trust', '--yes'])
+  const included = await dsh(['run', 'go'])
+  assert.match(included.stderr, /^note: .*more\.yml is not among the files that were trusted$/m)
+  assert.ok(!existsSync(mark))
+})
+
+test('the home folder is no project for its own .dsh', async t => {
+  const { dsh, root, provider } = bench(t)
+  await provider({ fallback: reply.text('ok') })
+  await dsh(['run', 'go'])
+  const { code, stderr } = await dsh(['run', 'go'], { cwd: join(root, 'user') })
+  assert.equal(code, 0)
+  assert.doesNotMatch(stderr, /not loaded/)
+})
+
 test('the person at a terminal is asked once, and Enter is a no', { skip: !canTerminal }, async t => {
   const place = bench(t)
   const isPwned = hostile(place)

@@ -8,7 +8,7 @@ import type { SessionPersistence } from '../core/session/index.ts'
 import { ToolRuntime } from '../core/tools/index.ts'
 import { Context } from '../kernel/index.ts'
 import type { Inject, PluginObject, SetupResult } from '../kernel/index.ts'
-import type { RowPatch } from '../kernel/loader/index.ts'
+import type { Fence, RowPatch } from '../kernel/loader/index.ts'
 import { approval } from '../plugins/approval/index.ts'
 import { attachments } from '../plugins/attachments/index.ts'
 import { bash } from '../plugins/bash/index.ts'
@@ -53,6 +53,8 @@ export interface HeadlessOptions {
   readonly limits?: RunLimits
   /** Composition files that add, change and switch off plugins, the weakest first. */
   readonly files?: readonly string[]
+  /** Holds those of a project to what a person admitted. */
+  readonly fence?: Fence | undefined
   /** Hears also what fails while the plugins end. */
   readonly onFailure?: FailureListener
 }
@@ -82,7 +84,7 @@ interface Parts {
 
 /** What one task needs, without a surface. */
 export async function headless(options: HeadlessOptions): Promise<Context> {
-  const { home, env, permission, yes = false, limits = {}, files = [], onFailure } = options
+  const { home, env, permission, yes = false, limits = {}, files = [], fence, onFailure } = options
   const isLimited = Object.keys(limits).length > 0
   const ctx = new Context()
   if (onFailure !== undefined)
@@ -134,7 +136,7 @@ export async function headless(options: HeadlessOptions): Promise<Context> {
     { plugin: llmOpenAIChat, settled: { env } },
     { plugin: web, settled: { env } },
   ]
-  if (files.length > 0) await compose(ctx, { base, others }, { env, files })
+  if (files.length > 0) await compose(ctx, { base, others }, { env, files, fence })
   else for (const builtIn of base) await mount(ctx, builtIn)
   return ctx
 }
@@ -143,13 +145,13 @@ export async function headless(options: HeadlessOptions): Promise<Context> {
 async function compose(
   ctx: Context,
   parts: Parts,
-  { env, files }: { readonly env: HeadlessOptions['env']; readonly files: readonly string[] },
+  { env, files, fence }: Pick<HeadlessOptions, 'env' | 'fence'> & { readonly files: readonly string[] },
 ): Promise<void> {
   const { Composition, Loader } = await import('../kernel/loader/index.ts')
-  const loader = new Loader(ctx, { ...betweenTurns(ctx), env, builtin: finder(parts) })
+  const loader = new Loader(ctx, { ...betweenTurns(ctx), env, builtin: finder(parts), fence })
   ctx.provide('loader', loader)
   const report = (error: unknown): void => ctx.fiber.report(error, 'dsh.yml')
-  await new Composition(ctx, loader, { base: rowsOf(parts), files, report }).start()
+  await new Composition(ctx, loader, { base: rowsOf(parts), files, fence, report }).start()
 }
 
 async function mount(ctx: Context, { plugin, settled }: BuiltIn): Promise<void> {

@@ -5,6 +5,8 @@ import type { Context } from '../context.ts'
 import { editComposition, readComposition } from './composition-file.ts'
 import type { CompositionText } from './composition-file.ts'
 import { LoaderError } from './errors.ts'
+import { assertIncluded } from './fence.ts'
+import type { Fence } from './fence.ts'
 import type { Loader } from './loader.ts'
 import { replaceFile } from '../replace-file.ts'
 import type { RowPatch } from './row.ts'
@@ -17,6 +19,8 @@ export interface CompositionOptions {
   readonly files: readonly string[]
   /** Told of every layer or change that could not be used. */
   readonly report: (error: unknown) => void
+  /** Holds files of a folder that brings plugins of its own to what a person admitted. */
+  readonly fence?: Fence | undefined
 }
 
 /**
@@ -92,10 +96,17 @@ export class Composition {
 
   async #readAtStart(file: string): Promise<void> {
     try {
-      this.#layers.set(file, await readComposition(file))
+      this.#layers.set(file, await this.#read(file))
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') this.#options.report(error)
     }
+  }
+
+  async #read(file: string): Promise<CompositionText> {
+    const { fence } = this.#options
+    const layer = await readComposition(file)
+    if (fence !== undefined) assertIncluded(file, layer.texts.keys(), fence)
+    return layer
   }
 
   async #refresh(): Promise<void> {
@@ -116,7 +127,7 @@ export class Composition {
   async #readAgain(file: string): Promise<CompositionText | undefined> {
     const known = this.#layers.get(file)
     try {
-      const layer = await readComposition(file)
+      const layer = await this.#read(file)
       if (known === undefined || known.rows.length === 0 || !layer.isBlank) return layer
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error

@@ -7,6 +7,8 @@ export type LoaderErrorCode =
   | 'INVALID_ROW'
   /** A module cannot be found, takes too long, or holds no plugin. */
   | 'UNLOADABLE_PLUGIN'
+  /** A file of a project that no person admitted. */
+  | 'NOT_TRUSTED'
   /** A change was refused and undone; the cause tells why. */
   | 'CHANGE_REFUSED'
   /** A change was asked for from inside another one. */

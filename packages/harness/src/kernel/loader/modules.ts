@@ -4,6 +4,8 @@ import type { ResolveFnOutput, ResolveHookContext } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { messageOf } from '../errors.ts'
 import { LoaderError } from './errors.ts'
+import { assertAdmitted } from './fence.ts'
+import type { Fence } from './fence.ts'
 import { pluginOf } from './plugin-of.ts'
 import { endsWithin } from '../time-limit.ts'
 import { isInRange } from './version-range.ts'
@@ -21,6 +23,8 @@ export interface ModulesOptions {
   readonly timeoutMs?: number
   /** What the host brings, by package name: a plugin whose package asks for another version of it is not loaded. */
   readonly versions?: Readonly<Record<string, string>>
+  /** Holds a folder that brings plugins of its own to the files of them that a person admitted. */
+  readonly fence?: Fence | undefined
 }
 
 const request = 'dsh-plugin:'
@@ -117,13 +121,14 @@ export class Modules {
     next: (specifier: string, context?: Partial<ResolveHookContext>) => ResolveFnOutput,
   ): ResolveFnOutput {
     const wanted = this.#requests.get(specifier)
-    const parent = plain(wanted?.base ?? context.parentURL ?? '')
-    const result =
-      wanted === undefined ? next(specifier, context) : next(wanted.name, { ...context, parentURL: parent })
+    const { name: asked, base } = wanted ?? { name: specifier, base: context.parentURL ?? '' }
+    const parent = plain(base)
+    const result = next(asked, wanted === undefined ? context : { ...context, parentURL: parent })
     const url = plain(result.url)
     if (wanted !== undefined) this.#begin(specifier, url)
     const isOurs = wanted !== undefined || this.#importers.has(parent)
     if (!isOurs || !url.startsWith('file:')) return result
+    assertAdmitted({ specifier: asked, parent, url }, this.#options.fence)
     if (wanted === undefined && isInstalled(url) && packageOf(url) !== packageOf(parent)) return result
     const importers = this.#importers.get(url) ?? new Set()
     this.#importers.set(url, importers)

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { lstatSync, readdirSync, readFileSync } from 'node:fs'
+import { lstatSync, readdirSync, readFileSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TrustPart } from './service.ts'
 
@@ -19,9 +19,15 @@ export interface ProjectParts {
   readonly refused: readonly string[]
 }
 
+export interface ProjectOptions {
+  /** The program's own folder, which no project brings along. */
+  readonly home?: string
+}
+
+const ownFolder = '.dsh'
 /** Files and folders at the top of a project, by what they are. */
 const places: readonly (readonly [path: string, kind: PartKind])[] = [
-  ['.dsh', 'plugins'],
+  [ownFolder, 'plugins'],
   ['.claude/settings.json', 'hooks'],
   ['.claude/settings.local.json', 'hooks'],
   ['.claude/hooks', 'hooks'],
@@ -37,8 +43,21 @@ const mostFiles = 1000
 const largestFile = 4 * 1024 * 1024
 
 /** Whether the folder brings anything of its own; looks at names alone. One that may not be searched brings nothing. */
-export function hasProjectParts(folder: string): boolean {
-  return places.some(([path]) => isThere(join(folder, path)))
+export function hasProjectParts(folder: string, options: ProjectOptions = {}): boolean {
+  return placesIn(folder, options).some(([path]) => isThere(join(folder, path)))
+}
+
+function placesIn(folder: string, { home }: ProjectOptions): typeof places {
+  const isOwn = home !== undefined && realPath(join(folder, ownFolder)) === realPath(home)
+  return isOwn ? places.filter(([path]) => path !== ownFolder) : places
+}
+
+function realPath(path: string): string {
+  try {
+    return realpathSync(path)
+  } catch {
+    return path
+  }
 }
 
 function isThere(path: string): boolean {
@@ -50,10 +69,10 @@ function isThere(path: string): boolean {
 }
 
 /** What the project in `folder` brings, with the content of each file. No link is followed. */
-export function projectParts(folder: string): ProjectParts {
+export function projectParts(folder: string, options: ProjectOptions = {}): ProjectParts {
   const parts: ProjectPart[] = []
   const refused: string[] = []
-  for (const [place, kind] of places) {
+  for (const [place, kind] of placesIn(folder, options)) {
     const waiting = [place]
     for (let path = waiting.shift(); path !== undefined; path = waiting.shift()) {
       const found = readPart(folder, path)

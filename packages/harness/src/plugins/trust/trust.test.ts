@@ -14,7 +14,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
 import { createHarness } from '../../testing/index.ts'
-import { LocalTrust, projectParts, trust } from './index.ts'
+import { hasProjectParts, LocalTrust, projectParts, trust } from './index.ts'
 
 function setup(t: TestContext) {
   const base = realpathSync(mkdtempSync(join(tmpdir(), 'trust-')))
@@ -156,6 +156,16 @@ test('what a project brings is found with its content, and no link is followed',
   )
   assert.equal(parts[2]?.sha256, 'ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb')
   assert.deepEqual(refused, ['AGENTS.md'])
+})
+
+test('the folder of the program itself is nothing that the home folder brings', t => {
+  const { base } = setup(t)
+  const home = join(base, '.dsh')
+  mkdirSync(join(home, 'sessions'), { recursive: true })
+  writeFileSync(join(home, 'sessions/log'), 'of a session')
+  assert.ok(hasProjectParts(base))
+  assert.ok(!hasProjectParts(base, { home }))
+  assert.deepEqual(projectParts(base, { home }), { parts: [], refused: [] })
 })
 
 test('the plugin provides the service, reads nothing by itself, and takes it away', async t => {
