@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
-import { existsSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { hooks } from '../../src/plugins/hooks/index.ts'
 import { text, toolCall, toolCalls } from '../../src/plugins/llm-scripted/index.ts'
 import { skipWithoutBwrap } from './bwrap.ts'
 import { group, hooksPlace } from './hooks-place.ts'
@@ -365,17 +368,23 @@ test(
         mode,
         claude: { PostToolUse: hostile.map(line => group(line, { timeout: 0.5 })) },
       })
-      const before = process.memoryUsage().arrayBuffers
+      const before = heldBytes()
       await place.turn('go')
       assert.deepEqual(place.results(), ['seen'])
       const ends = place.ofType('hook/result').map(({ data }) => [data.handlerId.at(-11), data.decision])
-    assert.deepEqual(Object.fromEntries(ends), { 0: 'failed', 1: 'failed', 2: 'none', 3: 'failed' })
-      assert.ok(process.memoryUsage().arrayBuffers - before < 32 * 2 ** 20)
-      const { left } = await survivorsOf(place)
-      assert.deepEqual(left, [])
+      assert.deepEqual(Object.fromEntries(ends), { 0: 'failed', 1: 'failed', 2: 'none', 3: 'failed' })
+      assert.ok(heldBytes() - before < 8 * 2 ** 20)
+      assert.deepEqual(survivorsOf(place), [])
     }
   },
 )
+
+/** What is kept of bytes, and not only not yet collected. */
+function heldBytes(): number {
+  setFlagsFromString('--expose-gc')
+  ;(runInNewContext('gc') as () => void)()
+  return process.memoryUsage().arrayBuffers
+}
 
 /** What a process of its own does is seen at no other time. */
 async function until(isSo: () => boolean): Promise<void> {
@@ -383,9 +392,8 @@ async function until(isSo: () => boolean): Promise<void> {
 }
 
 /** What carries the mark of this service and lives. */
-async function survivorsOf(place: Awaited<ReturnType<typeof hooksPlace>>) {
-  const { readdirSync, readFileSync } = await import('node:fs')
-  const left = readdirSync('/proc')
+function survivorsOf(place: Awaited<ReturnType<typeof hooksPlace>>): readonly string[] {
+  return readdirSync('/proc')
     .filter(name => /^\d+$/.test(name))
     .flatMap(pid => {
       try {
@@ -395,7 +403,6 @@ async function survivorsOf(place: Awaited<ReturnType<typeof hooksPlace>>) {
         return []
       }
     })
-  return { left }
 }
 
 test(
@@ -596,7 +603,7 @@ test('a cancelled turn and a plugin that goes end hooks that run', limits, async
   await two
   assert.equal(place.ofType('hook/result').length, 2)
   assert.match(place.results().at(-1) ?? '', /failed: it was cancelled$/)
-  assert.deepEqual((await survivorsOf(place)).left, [])
+  assert.deepEqual(survivorsOf(place), [])
 })
 
 test(
@@ -645,7 +652,6 @@ test('files that a person names run in every folder, with a root of their own', 
     JSON.stringify({ hooks: { UserPromptSubmit: [group('echo "$CLAUDE_PLUGIN_ROOT" > root')] } }),
   )
   await place.plugin.dispose()
-  const { hooks } = await import('../../src/plugins/hooks/index.ts')
   await place.ctx.plugin(hooks, { files: [{ path, dialect: 'claude', pluginRoot: '/srv/a b' }] })
   await place.turn('go')
   assert.equal(place.read('root'), '/srv/a b\n')
