@@ -11,7 +11,7 @@ export function workOf(process: BashProcess): TaskWork {
       status: result.exitCode === 0 ? 'completed' : 'failed',
       detail: detailOf(result),
     })),
-    output: outputOf(process.output),
+    output: taskOutputOf(process.output),
     kill: () => void process.kill(),
   }
 }
@@ -25,7 +25,7 @@ function detailOf({ exitCode, signal, sandbox, survivors }: BashResult): string 
 }
 
 /** Both streams of a process, read on from where a reader was: what is new of the one, then of the other. */
-function outputOf({ stdout, stderr }: BashProcess['output']): TaskOutput {
+export function taskOutputOf({ stdout, stderr }: BashProcess['output']): TaskOutput {
   return {
     get totalBytes() {
       return stdout.totalBytes + stderr.totalBytes

@@ -1,5 +1,6 @@
 import { readFileSync, readlinkSync } from 'node:fs'
-import { processTable } from './process-table.ts'
+import { arch as machineArch } from 'node:os'
+import { processTable, readEntry } from './process-table.ts'
 import type { TableEntry } from './process-table.ts'
 import type { Foreground } from './service.ts'
 
@@ -16,13 +17,23 @@ const terminals = /^\/dev\/(pts\/\d+|tty\w*|console)$/
 export function foregroundOf(leader: number): Foreground | undefined {
   const group = groupOfTerminal(leader)
   if (group === undefined) return undefined
-  const waits = processTable().flatMap(entry => (entry.group === group ? (inputWaitOf(entry) ?? []) : []))
-  const [inputWait] = waits
+  const inputWait = waitOfGroup(group)
   return {
     processGroupId: group,
     commandLine: readProc(group, 'cmdline') ?? '',
     ...(inputWait !== undefined && { inputWait }),
   }
+}
+
+/** Mostly it is the leader who waits, and the others need not be looked for. */
+function waitOfGroup(group: number): string | undefined {
+  const leader = readEntry(group)
+  const wait = leader && inputWaitOf(leader)
+  if (wait !== undefined) return wait
+  return processTable()
+    .filter(entry => entry.group === group)
+    .map(inputWaitOf)
+    .find(each => each !== undefined)
 }
 
 function groupOfTerminal(leader: number): number | undefined {
@@ -39,7 +50,7 @@ function inputWaitOf({ pid, startTime }: TableEntry): string | undefined {
 }
 
 /** `line` is the number of a system call and its arguments, as /proc tells them. */
-export function isWaitingCall(line: string, arch: string = process.arch): boolean {
+export function isWaitingCall(line: string, arch: string = machineArch()): boolean {
   const calls = waitingCalls[arch]
   const [call, first] = line.split(' ').map(Number)
   if (calls === undefined || call === undefined || line === '') return false

@@ -136,7 +136,7 @@ export interface TerminalHandle extends Pick<
   /** As if typed. */
   write(text: string): void
   resize(size: TerminalSize): void
-  /** Costs a look at every process of the system. Undefined where the system does not tell. */
+  /** May cost a look at every process of the system. Undefined where the system does not tell. */
   inspectForeground(): Foreground | undefined
   /** To the group that has the terminal, which is given; undefined where there is nobody any more. */
   signalForeground(signal: TerminalSignal): number | undefined

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { EventEmitter } from 'node:events'
 import { constants } from 'node:os'
 import { Readable } from 'node:stream'
-import type { IPty } from '@lydell/node-pty'
+import type { IPty, spawn as spawnPty } from '@lydell/node-pty'
 import { messageOf } from '../../kernel/index.ts'
 import { foregroundOf } from './foreground.ts'
 import { RunningProcess } from './running.ts'
@@ -10,7 +10,9 @@ import type { RunningSurroundings, StartedProcess } from './running.ts'
 import type { Foreground, TerminalHandle, TerminalSignal, TerminalSize, TerminalSpec } from './service.ts'
 import { findTree, signalAll, trySignal } from './tree.ts'
 
-type NodePty = Pick<typeof import('@lydell/node-pty'), 'spawn'>
+interface NodePty {
+  readonly spawn: typeof spawnPty
+}
 
 interface TerminalSurroundings extends RunningSurroundings {
   readonly env: Readonly<Record<string, string>>

@@ -1,0 +1,19 @@
+import type { Agent } from '../../core/agent/index.ts'
+import { boundOutput, joinEnds } from '../bash/index.ts'
+import type { CapturedOutput } from '../subprocess/index.ts'
+
+/** Both ends of `output` within `maxBytes`, harmless to show; all that was kept goes to the session's artifacts where that is more. */
+export async function shownOutput(output: CapturedOutput, maxBytes: number, owner: Agent): Promise<string> {
+  const bounded = boundOutput(output, maxBytes)
+  const { kept } = bounded
+  return joinEnds(bounded, kept === undefined ? undefined : await keep(kept, owner))
+}
+
+/** A store that is full or gone costs the rest of the output, not the call. */
+async function keep(text: string, { session }: Agent): Promise<string | undefined> {
+  try {
+    return (await session.artifacts.put(Buffer.from(text), 'text/plain')).sha256
+  } catch {
+    return undefined
+  }
+}
