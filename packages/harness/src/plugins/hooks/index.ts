@@ -5,7 +5,7 @@ import type { HookBridge } from './bridge.ts'
 import { hooksSchema } from './config.ts'
 import type { HooksConfig, HooksInput } from './config.ts'
 import { hookEventSchemas } from './events.ts'
-import { mayHaveHooks } from './sources.ts'
+import { mayHaveHooks } from './project-files.ts'
 
 export * from './events.ts'
 export type { HookNotice, HookNoticeCode } from './notice.ts'

@@ -1,10 +1,9 @@
-import { statSync } from 'node:fs'
 import { isAbsolute, join } from 'node:path'
 import type { HooksConfig } from './config.ts'
 import { dialects } from './dialect.ts'
 import type { HookDialect } from './dialect.ts'
 import { userHome } from './env.ts'
-import type { HookDialectName } from './events.ts'
+import { projectFiles } from './project-files.ts'
 
 /** A file that may declare hooks. */
 export interface HookSource {
@@ -17,13 +16,6 @@ export interface HookSource {
   /** The project brings it, so it counts only once trusted. */
   readonly isOfProject: boolean
 }
-
-const projectFiles: readonly (readonly [label: string, dialect: HookDialectName])[] = [
-  ['.claude/settings.json', 'claude'],
-  ['.claude/settings.local.json', 'claude'],
-  ['.codex/hooks.json', 'codex'],
-  ['.dsh/hooks.json', 'claude'],
-]
 
 /** Those of the person first. `folder` is that of the session. */
 export function sourcesOf({ files, project }: HooksConfig, folder: string | undefined): HookSource[] {
@@ -42,13 +34,6 @@ export function sourcesOf({ files, project }: HooksConfig, folder: string | unde
   return [...own, ...brought.filter(({ path }) => !paths.has(path))]
 }
 
-/** Whether there is any such file, looking at names alone; a file that a person named and is not there counts too. */
-export function mayHaveHooks({ files, project }: HooksConfig, folder: string | undefined): boolean {
-  if (files.length > 0) return true
-  if (!project || folder === undefined) return false
-  return projectFiles.some(([label]) => isThere(join(folder, label)))
-}
-
 function projectSources(folder: string): HookSource[] {
   return projectFiles.map(([label, dialect]) => ({
     path: join(folder, label),
@@ -57,12 +42,4 @@ function projectSources(folder: string): HookSource[] {
     env: {},
     isOfProject: true,
   }))
-}
-
-function isThere(path: string): boolean {
-  try {
-    return statSync(path, { throwIfNoEntry: false }) !== undefined
-  } catch {
-    return false
-  }
 }
