@@ -6,6 +6,7 @@ import { problem } from './finding.ts'
 import type { Check, Finding, Findings, Place } from './finding.ts'
 import { lookAtGit } from './git.ts'
 import { lookAtHome } from './home.ts'
+import { lookAtHooks } from './hooks.ts'
 import { lookAtIndex } from './index-file.ts'
 import { lookAtKeys } from './keys.ts'
 import { lookAtNetwork } from './network.ts'
@@ -34,6 +35,7 @@ export const checks: readonly Check[] = [
   { name: 'git', look: lookAtGit },
   { name: 'sandbox', look: lookAtSandbox },
   { name: 'rules', look: lookAtRules },
+  { name: 'hooks', look: lookAtHooks },
   { name: 'terminal', look: lookAtTerminal },
 ]
 

@@ -52,6 +52,7 @@ const everyCheck = [
   'git',
   'sandbox',
   'rules',
+  'hooks',
   'terminal',
   'plugins',
 ]

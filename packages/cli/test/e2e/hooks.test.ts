@@ -33,7 +33,29 @@ test('hooks of a project run once it is trusted, and the person is told what the
   assert.match(before.stderr, /^note: not loaded, as this folder is not trusted: \.claude\/settings\.json; /m)
   assert.ok(existsSync(join(work, 'made')) && !existsSync(join(work, 'ran')))
 
+  const hooksOf = async (): Promise<readonly unknown[]> => {
+    const { stdout } = await dsh(['doctor', '--json'])
+    const lines = stdout.trim().split('\n')
+    const found = lines.map(line => JSON.parse(line) as Record<string, unknown>)
+    return found
+      .filter(({ check }) => check === 'hooks')
+      .map(({ state, code, detail }) => [state, code, detail])
+  }
+  const left =
+    '.claude/settings.json Stop[0].hooks[0] is left out: its timeout is 0, not a number of seconds above 0 and at most 86400'
+  assert.deepEqual(await hooksOf(), [
+    ['note', 'HOOK_NOT_LOADED', left],
+    [
+      'note',
+      'HOOKS_NOT_TRUSTED',
+      '2 hooks in .claude/settings.json do not run: the folder is not trusted as it is',
+    ],
+  ])
   await dsh(['trust', '--yes'])
+  assert.deepEqual(await hooksOf(), [
+    ['note', 'HOOK_NOT_LOADED', left],
+    ['ok', 'OK', '2 hooks in .claude/settings.json'],
+  ])
   const after = await dsh(['run', '--permission', 'full-access', 'go'])
   assert.equal(after.code, 0, after.stderr)
   assert.ok(existsSync(join(work, 'ran')))

@@ -6,10 +6,18 @@ import { hooksSchema } from './config.ts'
 import type { HooksConfig, HooksInput } from './config.ts'
 import { hookEventSchemas } from './events.ts'
 import { mayHaveHooks } from './project-files.ts'
+import type { ProjectHooks } from './read-project.ts'
 
 export * from './events.ts'
 export type { HookNotice, HookNoticeCode } from './notice.ts'
 export type { HooksConfig } from './config.ts'
+export type { ProjectHooks } from './read-project.ts'
+
+/** What the hook files of the project in `folder` declare, trusted or not. Nothing of it runs. */
+export async function projectHooks(folder: string): Promise<readonly ProjectHooks[]> {
+  const { readProjectHooks } = await import('./read-project.ts')
+  return await readProjectHooks(folder)
+}
 
 /**
  * Runs the hooks of Claude Code and Codex: commands that are told of prompts, calls and ends of turns, and may have a say.
