@@ -222,15 +222,20 @@ function snapshot(base: string): Record<string, string> {
   return { ...found, commondir: text }
 }
 
-/** Empty folders do not count: nothing runs because of one. */
+/** Folders that only take a name do not count: nothing runs because of one. */
 function look(path: string, found: Record<string, string>): void {
   if (!existsSync(path)) return
   try {
     for (const entry of readdirSync(path, { withFileTypes: true }))
       if (entry.isDirectory()) look(join(path, entry.name), found)
-      else if (entry.isFile()) found[join(path, entry.name)] = readFileSync(join(path, entry.name), 'utf8')
+      else if (entry.isFile()) lookAtFile(join(path, entry.name), found)
       else found[join(path, entry.name)] = 'no file'
   } catch {
     found[path] = readFileSync(path, 'utf8')
   }
+}
+
+function lookAtFile(path: string, found: Record<string, string>): void {
+  const text = readFileSync(path, 'utf8')
+  if (!text.startsWith('# Takes this name while dsh runs')) found[path] = text
 }
