@@ -73,7 +73,7 @@ test('what is inside a folder is not given as its public name', async () => {
 
 test('what comes later or is left out must not be there', async () => {
   assert.deepEqual(
-    await problemsWith('| `ctx.pty` | comes later: `pty` |', '| `ctx.bash` | comes later: `bash` |'),
+    await problemsWith('| `ctx.lsp` | comes later: `lsp` |', '| `ctx.bash` | comes later: `bash` |'),
     ['"bash" is there: say what it is', 'bash is there: say what it brings'],
   )
   assert.deepEqual(await problemsWith('| `assistant/attempt` | not here', '| `LlmError` | not here'), [
