@@ -36,6 +36,15 @@ function whereThere(look: () => string): string | undefined {
   }
 }
 
+/** Whose rights a process has that this one starts. */
+export function ownIds(): { readonly uid: number | undefined; readonly gids: readonly number[] } {
+  const gid = process.getegid?.()
+  return {
+    uid: process.geteuid?.(),
+    gids: [...(process.getgroups?.() ?? []), ...(gid === undefined ? [] : [gid])],
+  }
+}
+
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { settledSockets } from './sockets.ts'
 
+const isRoot = process.getuid?.() === 0
 const skip = process.platform === 'linux' ? false : 'other systems hold sockets without a list'
 
 test('sockets that are bound to a path and stay are found, whatever the path', { skip }, async t => {
@@ -26,6 +27,31 @@ test('sockets that are bound to a path and stay are found, whatever the path', {
   await new Promise(resolve => server.close(resolve))
   assert.deepEqual(mine(), [])
 })
+
+test(
+  'a socket that nobody gets to without capabilities counts for nothing, also for root',
+  { skip: skip || !isRoot },
+  async t => {
+    const folder = fs.realpathSync(fs.mkdtempSync(join(tmpdir(), 'dsh-sockets-')))
+    t.after(() => fs.rmSync(folder, { recursive: true }))
+    const path = join(folder, 'socket')
+    const server = createServer()
+    await new Promise<void>(resolve => server.listen(path, resolve))
+    t.after(() => server.close())
+    fs.utimesSync(path, 0, 0)
+    const mine = (): string[] => settledSockets().filter(each => each.startsWith(folder))
+    fs.chownSync(folder, 65534, 65534)
+    assert.deepEqual(mine(), [])
+    for (const [gid, mode] of [
+      [65534, 0o701],
+      [0, 0o710],
+    ] as const) {
+      fs.chownSync(folder, 65534, gid)
+      fs.chmodSync(folder, mode)
+      assert.deepEqual(mine(), [path])
+    }
+  },
+)
 
 test('names that are no paths, and paths where no socket is, count for nothing', async t => {
   const folder = fs.realpathSync(fs.mkdtempSync(join(tmpdir(), 'dsh-sockets-')))

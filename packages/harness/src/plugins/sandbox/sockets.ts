@@ -1,6 +1,7 @@
 import { lstatSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { canonical } from './canonical.ts'
-import { readTextNow } from './env.ts'
+import { ownIds, readTextNow } from './env.ts'
 
 /** Milliseconds. Of what is younger much is gone in a moment, and what is gone cannot be mounted over. */
 const settledMs = 10_000
@@ -21,9 +22,20 @@ function isSettled(path: string): boolean {
   try {
     const stats = lstatSync(path, { throwIfNoEntry: false })
     const age = Date.now() - (stats?.mtimeMs ?? 0)
-    return stats?.isSocket() === true && !(age >= 0 && age < settledMs)
+    return stats?.isSocket() === true && !(age >= 0 && age < settledMs) && isReached(path)
   } catch {
     // Who may not look may not connect.
     return false
   }
+}
+
+/** Whether one without capabilities gets to `path`: to root all folders of others look open here, and are not in there. */
+function isReached(path: string): boolean {
+  const { uid, gids } = ownIds()
+  for (let at = dirname(path); at !== dirname(at); at = dirname(at)) {
+    const { uid: owner, gid, mode } = lstatSync(at)
+    const mayPass = owner === uid ? 0o100 : gids.includes(gid) ? 0o010 : 0o001
+    if ((mode & mayPass) === 0) return false
+  }
+  return true
 }
