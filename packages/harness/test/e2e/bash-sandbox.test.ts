@@ -75,13 +75,14 @@ test(
     const denied = await world.run(`echo hi > ${world.outside}/made`)
     assert.match(
       denied.text,
-      /Read-only file system\n\[sandbox: file or network access denied under workspace-write mode\]\n\[if the command needs it, call bash again with sandbox_permissions and a justification\]\n\[exit code: 1\]$/,
+      /Read-only file system\n\[sandbox: file access denied under workspace-write mode: .*\]\n\[if the command needs it, call bash again with sandbox_permissions full-access and a justification\]\n\[exit code: 1\]$/,
     )
     assert.deepEqual(denied.meta?.['sandbox'], {
       mode: 'workspace-write',
       network: false,
       enforcement: 'full',
       denied: true,
+      access: 'files',
     })
     assert.equal(fs.existsSync(join(world.outside, 'made')), false)
     const failed = await world.run('echo no such thing >&2; exit 1')
@@ -91,10 +92,30 @@ test(
   },
 )
 
+test(
+  'a command without the network that it needs is told of it, also when it tries too long',
+  limits,
+  async () => {
+    await using world = await setup()
+    const note = /\[sandbox: there is no network under workspace-write mode\]/
+    const fetches = `node -e "fetch('http://example.org').catch(e => { console.log(e.cause); process.exit(1) })"`
+    assert.match((await world.run(fetches)).text, note)
+    assert.doesNotMatch((await world.run(`${fetches}; true`)).text, note, 'what went well in the end')
+    const tries = 'echo "Temporary failure in name resolution, trying again" >&2; sleep 60'
+    const late = await world.run(tries, { timeoutMs: 300 })
+    assert.match(late.text, note)
+    assert.match(late.text, /timed out after 300 ms/)
+    assert.doesNotMatch(
+      (await world.run('echo "Permission denied" >&2; sleep 60', { timeoutMs: 300 })).text,
+      /sandbox:/,
+    )
+  },
+)
+
 test('nothing is writable in read-only mode, and temporary files go nowhere', limits, async () => {
   await using world = await setup({ mode: 'read-only' })
   const { text } = await world.run('touch made')
-  assert.match(text, /\[sandbox: file or network access denied under read-only mode\]/)
+  assert.match(text, /\[sandbox: file access denied under read-only mode\]/)
   assert.equal((await world.run('pwd; test -d "$HOME"; echo $?')).text, `${world.dir}\n0`)
 })
 

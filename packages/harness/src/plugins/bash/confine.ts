@@ -1,6 +1,6 @@
 import type { Context } from '../../kernel/index.ts'
 import { judgeConfined } from '../sandbox/index.ts'
-import type { ConfinedArgv, SandboxExecutionPolicy } from '../sandbox/index.ts'
+import type { ConfinedArgv, ConfinedJudgement, SandboxExecutionPolicy } from '../sandbox/index.ts'
 import type { CapturedOutput, ProcessExit } from '../subprocess/index.ts'
 import { BashError } from './errors.ts'
 import type { BashSandboxFacts, BashSpec } from './service.ts'
@@ -17,6 +17,9 @@ export interface Prepared {
 
 /** A runner says at the very beginning that it failed, and a refusal is mostly told at the end. */
 const judgedBytes = 64 * 1024
+
+/** Of a command that sends its errors where its output goes. */
+const mergesOutputs = />&|&>|\|&/
 
 /** Wraps `argv` where the policy of `spec` confines. Throws SANDBOX_UNAVAILABLE rather than run it with more access. */
 export async function prepare(
@@ -35,26 +38,48 @@ export async function prepare(
   return { argv: by.argv, confined: { by, policy } }
 }
 
+/** How a command ended; `cause` is why it was ended before it was done. */
+export interface CommandEnd {
+  readonly exit: Pick<ProcessExit, 'exitCode' | 'signal'>
+  readonly cause: 'timeout' | 'abort' | undefined
+  readonly stdout: CapturedOutput
+  readonly stderr: CapturedOutput
+}
+
 /**
  * What a confined command ran into. Throws SANDBOX_UNAVAILABLE where the runner failed and the command never ran.
  * Undefined for one that was not confined.
  */
 export function judge(
   { confined }: Pick<Prepared, 'confined'>,
-  exit: Pick<ProcessExit, 'exitCode' | 'signal'>,
-  stderr: CapturedOutput,
+  command: string,
+  end: CommandEnd,
 ): BashSandboxFacts | undefined {
   if (confined === undefined) return undefined
   const { by, policy } = confined
   const facts = { mode: policy.mode, network: policy.network, enforcement: by.enforcement }
-  if (exit.exitCode === 0 || exit.exitCode === null) return { ...facts, denied: false }
-  const judgement = judgeConfined({ ...exit, stderr: judgedText(stderr), confined: by })
+  const judgement = judgementOf(by, command, end)
   if (judgement?.kind === 'runner-failed')
     throw new BashError(
       'SANDBOX_UNAVAILABLE',
       `the sandbox failed, and the command did not run: ${judgement.line.trim()}`,
     )
-  return { ...facts, denied: judgement !== undefined }
+  return { ...facts, denied: judgement !== undefined, ...(judgement && { access: judgement.access }) }
+}
+
+function judgementOf(
+  confined: ConfinedArgv,
+  command: string,
+  { exit, cause, stdout, stderr }: CommandEnd,
+): ConfinedJudgement | undefined {
+  if (cause === 'abort' || (cause === undefined && (exit.exitCode === 0 || exit.exitCode === null)))
+    return undefined
+  const [out, err] = [judgedText(stdout), judgedText(stderr)]
+  const said = mergesOutputs.test(command) ? { stderr: `${err}\n${out}` } : { stderr: err, stdout: out }
+  if (cause === undefined) return judgeConfined({ ...exit, ...said, confined })
+  // Many a program tries for minutes to reach what it cannot.
+  const ofNetwork = { ...confined, denialSignatures: [], runnerFailureRules: [] }
+  return judgeConfined({ exitCode: 1, signal: null, ...said, confined: ofNetwork })
 }
 
 function judgedText(stderr: CapturedOutput): string {

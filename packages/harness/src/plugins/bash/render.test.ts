@@ -41,15 +41,23 @@ test('a result is its output, and what the shell does not print in brackets', ()
         stderr: 'no',
         exitCode: 1,
         timedOut: true,
-        sandbox: { mode: 'read-only', network: false, denied: true },
+        sandbox: { mode: 'read-only', denied: true, access: 'files' },
       },
-      '[stderr]\nno\n[sandbox: file or network access denied under read-only mode]\n[if the command needs it, call bash again with sandbox_permissions and a justification]\n[timed out after 1000 ms]\n[exit code: 1]',
+      '[stderr]\nno\n[sandbox: file access denied under read-only mode]\n[if the command needs it, call bash again with sandbox_permissions and a justification]\n[timed out after 1000 ms]\n[exit code: 1]',
     ],
     [
-      { exitCode: 1, sandbox: { mode: 'workspace-write', network: true, denied: true } },
-      '(no output)\n[sandbox: file access denied under workspace-write mode]\n[if the command needs it, call bash again with sandbox_permissions and a justification]\n[exit code: 1]',
+      { exitCode: 1, sandbox: { mode: 'workspace-write', denied: true, access: 'files' } },
+      '(no output)\n[sandbox: file access denied under workspace-write mode: outside of the workspace, protected like .git/config, or secret]\n[if the command needs it, call bash again with sandbox_permissions full-access and a justification]\n[exit code: 1]',
     ],
-    [{ sandbox: { mode: 'read-only', network: false, denied: false } }, '(no output)'],
+    [
+      { exitCode: 6, sandbox: { mode: 'workspace-write', denied: true, access: 'network' } },
+      '(no output)\n[sandbox: there is no network under workspace-write mode]\n[if the command needs it, call bash again with sandbox_permissions network and a justification]\n[exit code: 6]',
+    ],
+    [
+      { exitCode: 1, sandbox: { mode: 'workspace-write', denied: true, access: 'held-names' } },
+      '(no output)\n[sandbox: folders that hold protected names stay as long as dsh runs; nothing else was denied]\n[exit code: 1]',
+    ],
+    [{ sandbox: { mode: 'read-only', denied: false } }, '(no output)'],
     [
       { exitCode: null, task: { id: 'bash-1', moved: false } },
       '[started in the background as bash-1; you are told when it ends, task_output shows what it prints]',

@@ -8,7 +8,11 @@ export interface ShownResult {
   readonly timeoutMs: number
   readonly shell: 'bash' | 'sh'
   readonly survivors: readonly { readonly pid: number; readonly command: string }[]
-  readonly sandbox?: { readonly mode: string; readonly network: boolean; readonly denied: boolean }
+  readonly sandbox?: {
+    readonly mode: string
+    readonly denied: boolean
+    readonly access?: 'files' | 'network' | 'held-names'
+  }
   /** The task that goes on with the command. */
   readonly task?: { readonly id: string; readonly moved: boolean }
 }
@@ -55,11 +59,21 @@ function taskNote({ id, moved }: NonNullable<ShownResult['task']>): string {
 
 function sandboxNotes({ sandbox }: ShownResult): string[] {
   if (sandbox?.denied !== true) return []
-  const what = sandbox.network ? 'file access' : 'file or network access'
+  const { mode, access } = sandbox
+  if (access === 'held-names')
+    return ['[sandbox: folders that hold protected names stay as long as dsh runs; nothing else was denied]']
+  if (access === 'network')
+    return [`[sandbox: there is no network under ${mode} mode]`, askAgain('sandbox_permissions network')]
+  if (mode === 'read-only')
+    return [`[sandbox: file access denied under ${mode} mode]`, askAgain('sandbox_permissions')]
   return [
-    `[sandbox: ${what} denied under ${sandbox.mode} mode]`,
-    '[if the command needs it, call bash again with sandbox_permissions and a justification]',
+    `[sandbox: file access denied under ${mode} mode: outside of the workspace, protected like .git/config, or secret]`,
+    askAgain('sandbox_permissions full-access'),
   ]
+}
+
+function askAgain(permissions: string): string {
+  return `[if the command needs it, call bash again with ${permissions} and a justification]`
 }
 
 function exitNote({ exitCode, signal }: ShownResult): string[] {

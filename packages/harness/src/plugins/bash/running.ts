@@ -100,10 +100,7 @@ export class RunningCommand implements BashProcess {
 
   #toResult(exit: ProcessExit, survivors: BashResult['survivors']): BashResult {
     const { spec, prepared, shell } = this.#parts
-    const isEnded = this.#cause !== undefined
-    const sandbox = isEnded
-      ? judge(prepared, { exitCode: null, signal: exit.signal }, this.output.stderr)
-      : judge(prepared, exit, this.output.stderr)
+    const sandbox = judge(prepared, spec.command, { exit, cause: this.#cause, ...this.output })
     return {
       exitCode: exit.exitCode,
       signal: exit.signal,

@@ -1,7 +1,7 @@
 import type { CallId } from '@dsh/protocol'
 import type { Agent } from '../../core/agent/index.ts'
 import type { Emit } from '../../kernel/index.ts'
-import type { SandboxExecutionPolicy, SandboxMode } from '../sandbox/index.ts'
+import type { DeniedAccess, SandboxExecutionPolicy, SandboxMode } from '../sandbox/index.ts'
 import type { CapturedOutput, LiveProcess } from '../subprocess/index.ts'
 
 export type BashStream = 'stdout' | 'stderr'
@@ -30,6 +30,8 @@ export interface BashSandboxFacts {
   readonly network: boolean
   readonly enforcement: 'full' | 'partial'
   readonly denied: boolean
+  /** What it wanted, as far as that can be told. */
+  readonly access?: DeniedAccess
 }
 
 export interface BashResult {

@@ -11,6 +11,7 @@ import { Placeholders } from './placeholders.ts'
 import { missingReason, refusedReason, systemReason } from './reason.ts'
 import { seatbeltProfile, seatbeltProgram } from './seatbelt.ts'
 import type { ConfinedArgv, ConfineOptions, SandboxExecutionPolicy, SandboxReadiness } from './service.ts'
+import { hiddenRefusals, kernelRefusals, networkRefusals } from './signatures.ts'
 import { prepareWorld } from './world.ts'
 
 type Argv = readonly [program: string, ...args: string[]]
@@ -32,14 +33,7 @@ const programFolders = [
   '/nix/var/nix/profiles/default/bin',
 ]
 
-const deniedByKernel = ['read-only file system', 'permission denied', 'operation not permitted']
-const deniedByBubblewrap = [
-  ...deniedByKernel,
-  'device or resource busy',
-  'network is unreachable',
-  'temporary failure in name resolution',
-  'could not resolve host',
-]
+const deniedByBubblewrap = [...kernelRefusals, ...hiddenRefusals]
 
 /** Confines with what this machine has: bubblewrap on Linux, seatbelt on macOS. Full access is not its matter. */
 export class Confiner {
@@ -71,6 +65,7 @@ export class Confiner {
       argv: bubblewrapArgv(runner.bubblewrap, world, argv),
       enforcement: world.isWhole ? 'full' : 'partial',
       denialSignatures: deniedByBubblewrap,
+      networkSignatures: policy.network ? [] : networkRefusals,
       runnerFailureRules: [{ exitCodes: [1], fatalSignatures: ['bwrap: '] }],
     }
   }
@@ -159,7 +154,8 @@ function bySeatbelt(argv: Argv, policy: SandboxExecutionPolicy): ConfinedArgv {
   return {
     argv: [seatbeltProgram, '-p', seatbeltProfile(policy), ...temp, ...argv],
     enforcement: 'full',
-    denialSignatures: deniedByKernel,
+    denialSignatures: kernelRefusals,
+    networkSignatures: policy.network ? [] : networkRefusals,
     runnerFailureRules: [{ fatalSignatures: ['sandbox-exec: '] }],
   }
 }

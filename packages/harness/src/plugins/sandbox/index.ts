@@ -14,7 +14,7 @@ export type { SandboxConfig } from './config.ts'
 export { changeRefusal } from './fence.ts'
 export { lookForSandbox } from './local.ts'
 export { judgeConfined } from './judge.ts'
-export type { ConfinedEnd, ConfinedJudgement } from './judge.ts'
+export type { ConfinedEnd, ConfinedJudgement, DeniedAccess } from './judge.ts'
 
 /**
  * How far tools reach: `ctx.sandboxPolicy` says it for each call, `ctx.sandbox` holds processes to it, and file tools

@@ -1,15 +1,25 @@
+import { protectedNames, signName } from './protected.ts'
 import type { ConfinedArgv, RunnerFailureRule } from './service.ts'
 
 export interface ConfinedEnd {
   readonly exitCode: number | null
   readonly signal: string | null
   readonly stderr: string
-  readonly confined: Pick<ConfinedArgv, 'denialSignatures' | 'runnerFailureRules'>
+  /** Where programs say there what went wrong; default: nothing of it counts. */
+  readonly stdout?: string
+  readonly confined: Pick<ConfinedArgv, 'denialSignatures' | 'networkSignatures' | 'runnerFailureRules'>
 }
+
+/** `held-names`: only that folders which hold protected names were not taken away. */
+export type DeniedAccess = 'files' | 'network' | 'held-names'
 
 export type ConfinedJudgement =
   | { readonly kind: 'runner-failed'; readonly line: string }
-  | { readonly kind: 'denied' }
+  | { readonly kind: 'denied'; readonly access: DeniedAccess }
+
+/** Means nothing else, and stands in tests and logs less than the others. */
+const sureRefusal = 'read-only file system'
+const heldNames = protectedNames.map(name => `${name}/${signName}`)
 
 /**
  * Whether a confined command failed for its confinement: first whether the runner itself failed, then whether something
@@ -19,6 +29,7 @@ export function judgeConfined({
   exitCode,
   signal,
   stderr,
+  stdout = '',
   confined,
 }: ConfinedEnd): ConfinedJudgement | undefined {
   if (exitCode === null || exitCode === 0 || signal !== null) return undefined
@@ -27,9 +38,28 @@ export function judgeConfined({
     const line = fatalLine(rule, exitCode, lines)
     if (line !== undefined) return { kind: 'runner-failed', line }
   }
-  const text = stderr.toLowerCase()
-  const isDenied = confined.denialSignatures.some(part => text.includes(part.toLowerCase()))
-  return isDenied ? { kind: 'denied' } : undefined
+  const access = deniedAccess(lines, stdout.split(/\r?\n/), confined)
+  return access && { kind: 'denied', access }
+}
+
+function deniedAccess(
+  stderr: readonly string[],
+  stdout: readonly string[],
+  { denialSignatures, networkSignatures = [] }: ConfinedEnd['confined'],
+): DeniedAccess | undefined {
+  // Who lacks both needs to ask for the network first, which is less.
+  if ([...stderr, ...stdout].some(line => holds(line, networkSignatures))) return 'network'
+  const refused = [
+    ...stderr.filter(line => holds(line, denialSignatures)),
+    ...stdout.filter(line => holds(line, [sureRefusal])),
+  ]
+  if (refused.length === 0) return undefined
+  return refused.every(line => holds(line, heldNames)) ? 'held-names' : 'files'
+}
+
+function holds(line: string, parts: readonly string[]): boolean {
+  const lower = line.toLowerCase()
+  return parts.some(part => lower.includes(part.toLowerCase()))
 }
 
 function fatalLine(

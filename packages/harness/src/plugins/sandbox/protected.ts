@@ -1,6 +1,9 @@
 /** What runs or configures something as soon as somebody uses the folder it lies in. */
 export const protectedNames = ['.dsh', '.vscode', '.idea', '.envrc', '.claude', '.codex'] as const
 
+/** Lies in a folder that only takes such a name. */
+export const signName = '.gitignore'
+
 const names: ReadonlySet<string> = new Set(protectedNames)
 /** Below a `.git`, also of a submodule or work tree: what git runs, and what tells it to run something. */
 const gitParts = new Set(['hooks', 'config', 'config.worktree', 'commondir'])

@@ -74,8 +74,10 @@ export interface RunnerFailureRule {
 export interface ConfinedArgv {
   readonly argv: readonly [program: string, ...args: string[]]
   readonly enforcement: 'full' | 'partial'
-  /** By which a refusal of the kernel shows on standard error, in any case: a hint, never a ground to allow anything. */
+  /** By which a refusal shows in what a program prints, in any case: a hint, never a ground to allow anything. */
   readonly denialSignatures: readonly string[]
+  /** The same for what is not reached without network; none where there is one. */
+  readonly networkSignatures?: readonly string[]
   readonly runnerFailureRules: readonly RunnerFailureRule[]
 }
 

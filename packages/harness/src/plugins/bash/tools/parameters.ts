@@ -87,6 +87,7 @@ export const bashOutput = {
       network: { type: 'boolean', required: true },
       enforcement: { type: 'string', required: true },
       denied: { type: 'boolean', required: true },
+      access: { type: 'string', enum: ['files', 'network', 'held-names'] },
     },
   },
   /** The task that goes on with the command, and whether it was moved there. */
