@@ -107,6 +107,8 @@ export async function headless(options: HeadlessOptions): Promise<Context> {
     { plugin: strReplaceEditor },
     { plugin: sandboxExtension },
     { plugin: codeRuntime },
+    { plugin: pty },
+    { plugin: persistentBash },
     { plugin: telemetry, settled: hasText(env['DSH_TELEMETRY_DISABLED']) ? { disabled: true } : {} },
   ]
   const base: readonly BuiltIn[] = [
@@ -278,6 +280,11 @@ const sandboxExtension = whenChosen(
 const codeRuntime = whenChosen(
   'code-runtime',
   async () => (await import('../plugins/code-runtime/index.ts')).codeRuntime,
+)
+const pty = whenChosen('pty', async () => (await import('../plugins/pty/index.ts')).pty)
+const persistentBash = whenChosen(
+  'persistent-bash',
+  async () => (await import('../plugins/persistent-bash/index.ts')).persistentBash,
 )
 const strReplaceEditor = whenChosen(
   'str-replace-editor',

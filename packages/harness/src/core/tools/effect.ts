@@ -17,6 +17,8 @@ export type ToolEffect =
       readonly command: string
       /** As the model gave it: relative to the session's folder. */
       readonly workdir?: string
+      /** Typed into a shell that earlier calls have changed: its folder is not known, and its words may mean other things. */
+      readonly isTyped?: true
       readonly wants?: { readonly access: WiderAccess; readonly justification: string }
     }
   | { readonly kind: 'fetch'; readonly url: string }

@@ -22,6 +22,7 @@ export type Deed =
       /** Undefined where it cannot be read. */
       readonly program: ShellProgram | undefined
       readonly folder: string | undefined
+      readonly isTyped?: true
       readonly wants?: { readonly access: WiderAccess; readonly justification: string }
     }
   | { readonly kind: 'fetch'; readonly url: string; /** '' where there is none. */ readonly host: string }
@@ -40,10 +41,17 @@ export async function deedOf(
     case 'write':
       return await writeOf(ctx, effect.path, session, signal)
     case 'command': {
-      const { command, workdir, wants } = effect
+      const { command, workdir, isTyped, wants } = effect
       const folder = workdir === undefined ? cwd : resolve(cwd ?? '/', workdir)
       const program = await parseShell(command)
-      return { kind: 'command', command, program, folder, ...(wants && { wants }) }
+      return {
+        kind: 'command',
+        command,
+        program,
+        folder,
+        ...(isTyped && { isTyped }),
+        ...(wants && { wants }),
+      }
     }
     case 'fetch':
       return { kind: 'fetch', url: effect.url, host: URL.parse(effect.url)?.host ?? '' }

@@ -102,11 +102,11 @@ function consequences({ access, isEscape }: Needs): Pick<Verdict, 'grant' | 'isE
 
 /** And reads nothing that the sandbox would hide. */
 function onlyReads(
-  { program, folder = '/' }: Command,
+  { program, folder = '/', isTyped }: Command,
   { workspace, mayReachSecrets }: Circumstances,
 ): boolean {
   const cwd = folder === workspace ? workspace : undefined
-  if (program === undefined || !isReadOnly(program, { cwd })) return false
+  if (isTyped === true || program === undefined || !isReadOnly(program, { cwd })) return false
   const parts = commandsOf(program)
   const isChanging = parts.some(({ assignments }) => assignments.length > 0)
   return parts.every(({ words, stems, redirections }) => {
@@ -142,7 +142,11 @@ function judgeByRules(
   const { rules, mode, workspace } = circumstances
   const { program, folder } = deed
   const cwd = folder === undefined || folder === workspace ? workspace : undefined
-  const need = { access: needs.access, isReadingFree: needs.wanted === undefined, cwd }
+  const need = {
+    access: needs.access,
+    isReadingFree: needs.wanted === undefined && deed.isTyped !== true,
+    cwd,
+  }
   const allowing = flat(rulesOf(rules, 'command', 'allow'))
   const allowance = program && allowanceOf(allowing, program, need)
   if (allowance !== undefined && 'rules' in allowance) {

@@ -12,6 +12,7 @@ export { taskOutputOf } from './background.ts'
 export { InertStream, inertText } from './inert.ts'
 export { utf8Locale } from './locale.ts'
 export { boundOutput } from './output.ts'
+export { presentBash } from './present.ts'
 export { joinEnds } from './render.ts'
 export { LocalBash, localBash } from './local.ts'
 export type { LocalBashConfig } from './local.ts'
@@ -31,9 +32,9 @@ export const bash: PluginObject<input<ReturnType<typeof schema>>, BashConfig> = 
     return schema()
   },
   apply(ctx: Context, config: BashConfig) {
-    const { maxOutputBytes, home, ...rest } = config
+    const { tool, maxOutputBytes, home, ...rest } = config
     const local = ctx.plugin(localBash, rest)
     if (local.state === 'failed') throw local.error
-    ctx.plugin(bashTools, { maxOutputBytes, home }, { wait: true })
+    ctx.plugin(bashTools, { tool, maxOutputBytes, home }, { wait: true })
   },
 }

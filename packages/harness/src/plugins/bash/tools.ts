@@ -1,4 +1,4 @@
-import { _default, int, optional, positive, prefault, strictObject, string } from 'zod/mini'
+import { _default, boolean, int, optional, positive, prefault, strictObject, string } from 'zod/mini'
 import type { input } from 'zod/mini'
 import type { Context, PluginObject } from '../../kernel/index.ts'
 import type {} from '../sandbox/index.ts'
@@ -8,11 +8,14 @@ import { bashSection, bashTool } from './tools/bash.ts'
 import type { BashToolConfig } from './tools/bash.ts'
 
 export interface BashToolsConfig extends BashToolConfig {
+  /** Offers the tool bash; false where another plugin does. */
+  readonly tool: boolean
   /** Told to commands as DSH_HOME. */
   readonly home?: string | undefined
 }
 
 export const bashToolFields = () => ({
+  tool: _default(boolean(), true),
   maxOutputBytes: _default(int().check(positive()), 24_000),
   home: optional(string()),
 })
@@ -26,8 +29,9 @@ export const bashTools: PluginObject<input<ReturnType<typeof schema>>, BashTools
   get Config() {
     return schema()
   },
-  apply(ctx: Context, { maxOutputBytes, home }: BashToolsConfig) {
+  apply(ctx: Context, { tool, maxOutputBytes, home }: BashToolsConfig) {
     new BashEnvironment(ctx, home)
+    if (!tool) return
     const { timeoutMs } = ctx.bash.resolve({ command: '' })
     const offer = {
       timeoutMs,

@@ -50,7 +50,7 @@ export function terminalSend(
       'Type into a terminal and get what it prints until a program waits for input (stdin_read), it was silent for a while (inferred_idle, which is no end), or time is up.',
     deferred: true,
     parameters,
-    effects: args => [{ kind: 'command', command: commandOf(args) }],
+    effects: args => [{ kind: 'command', command: commandOf(args), isTyped: true }],
     presentCall: ({ sessionId, text }) => ({ card: 'terminal', title: sessionId, data: { command: text } }),
     async execute(args, exec) {
       const owner = ownerOf(exec)
@@ -67,7 +67,7 @@ export function terminalSend(
   })
 }
 
-/** As permissions judge it: what is not entered yet, or is more than text, is never a command that only reads. */
+/** As permissions judge it and a person sees it: also what is not entered yet, and what is more than text. */
 function commandOf(args: SendArguments): string {
   const { text, keys, submit } = sendOf(args)
   const pressed = (keys ?? []).map(key => `<${key}>`).join('')
