@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { cpSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { build } from 'esbuild'
@@ -84,23 +84,31 @@ async function bundle(name: string, options: BuildOptions): Promise<Metafile['ou
   return Object.fromEntries(outputs)
 }
 
-/** One program for all packages: it is the one that `npm run typecheck` checks. */
+/** One program for all packages, checked as `npm run typecheck` does. Tests are no part of it: they name what they like. */
 function emitTypes(): void {
+  const root = join(packages, '..')
   const out = mkdtempSync(join(tmpdir(), 'dsh-types-'))
-  const options = [
-    '--noEmit',
-    'false',
-    '--declaration',
-    '--emitDeclarationOnly',
-    '--rootDir',
-    '.',
-    '--outDir',
-    out,
-  ]
-  execFileSync('tsc', options, { cwd: join(packages, '..'), stdio: 'inherit' })
+  const project = join(out, 'tsconfig.json')
+  const typeRoots = [join(root, 'node_modules/@types')]
+  const compilerOptions = {
+    noEmit: false,
+    declaration: true,
+    emitDeclarationOnly: true,
+    rootDir: root,
+    outDir: out,
+    typeRoots,
+  }
+  const include = libraries.map(name => join(packages, name, 'src'))
+  const config = {
+    extends: join(root, 'tsconfig.json'),
+    compilerOptions,
+    include,
+    exclude: [join(root, '**/*.test.ts')],
+  }
+  writeFileSync(project, JSON.stringify(config))
+  execFileSync('tsc', ['--project', project], { cwd: root, stdio: 'inherit' })
   for (const name of libraries) {
-    const filter = (file: string): boolean => !file.endsWith('.test.d.ts')
-    cpSync(join(out, 'packages', name, 'src'), join(packages, name, 'dist'), { recursive: true, filter })
+    cpSync(join(out, 'packages', name, 'src'), join(packages, name, 'dist'), { recursive: true })
   }
   rmSync(out, { recursive: true })
 }
