@@ -1,9 +1,8 @@
 import { execFile } from 'node:child_process'
-import { accessSync, chmodSync, constants, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
+import { accessSync, constants, existsSync, mkdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { bubblewrapArgv } from './bubblewrap.ts'
 import type { Bubblewrap } from './bubblewrap.ts'
-import { isAlive } from './env.ts'
 import type { Machine } from './env.ts'
 import { SandboxError } from './errors.ts'
 import { RecordFile, sweepPlaceholders } from './placeholder-record.ts'
@@ -12,6 +11,7 @@ import { missingReason, refusedReason, systemReason } from './reason.ts'
 import { seatbeltProfile, seatbeltProgram } from './seatbelt.ts'
 import type { ConfinedArgv, ConfineOptions, SandboxExecutionPolicy, SandboxReadiness } from './service.ts'
 import { hiddenRefusals, kernelRefusals, networkRefusals } from './signatures.ts'
+import { removeFolder, sweepTempFolders } from './temp-folders.ts'
 import { prepareWorld } from './world.ts'
 
 type Argv = readonly [program: string, ...args: string[]]
@@ -80,14 +80,14 @@ export class Confiner {
 
   /** Nobody needs the temporary folder of a session any more. */
   forget(tempFolder: string): void {
-    if (this.#temps.delete(tempFolder)) rmSync(tempFolder, { recursive: true, force: true })
+    if (this.#temps.delete(tempFolder)) removeFolder(tempFolder)
   }
 
   #makeTemp(tempFolder: string): void {
     if (!this.#temps.has(tempFolder)) {
       const parent = dirname(tempFolder)
       if (this.#temps.size === 0) {
-        sweep(parent)
+        sweepTempFolders(parent, this.#machine)
         sweepPlaceholders(parent, this.#machine)
         this.#placeholders.recordIn(new RecordFile(tempFolder))
       }
@@ -166,17 +166,5 @@ function isProgram(path: string): boolean {
     return true
   } catch {
     return false
-  }
-}
-
-/** Removes folders of programs that ended without it. */
-function sweep(folder: string): void {
-  const names = existsSync(folder) ? readdirSync(folder) : []
-  for (const name of names) {
-    const pid = /^(?:dsh-)?(\d+)-[0-9a-f]{12}$/.exec(name)?.[1]
-    if (pid === undefined || isAlive(Number(pid))) continue
-    // Some cannot be listed as they are.
-    chmodSync(join(folder, name), 0o700)
-    rmSync(join(folder, name), { recursive: true, force: true })
   }
 }
