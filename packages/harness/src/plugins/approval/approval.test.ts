@@ -16,6 +16,22 @@ const advice = 'do without it or tell the user what to allow'
 const outside = (path: string, root: string): string => `${path} is outside of the workspace ${root}`
 const unconfined = 'it would run with your own rights: no sandbox works here (bwrap is missing)'
 
+test('in a folder that holds a home each write is asked, and the question says where to start', async () => {
+  await using world = await createWorld()
+  world.answer(async () => ({ outcome: 'rejected' }))
+  const by = await world.agentIn('/', 'whole')
+  assert.match(await world.write('/dsh-test-x', { by }), /rejected this call/)
+  const [question] = world.questions
+  assert.equal(
+    question?.reason,
+    '/dsh-test-x cannot be written: / is a home folder or lies above one, and nothing there is written unasked; dsh should be started in a project folder',
+  )
+  assert.deepEqual(
+    question?.proposals?.map(({ text }) => text),
+    ['write /dsh-test-x'],
+  )
+})
+
 test('in a sandbox that works commands run without a question, in both modes that confine', async () => {
   for (const mode of ['read-only', 'workspace-write'] as const) {
     await using world = await createWorld({ mode })

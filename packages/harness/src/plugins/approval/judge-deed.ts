@@ -49,10 +49,11 @@ function judgeWrite({ path, named, refusal }: DeedOf<'write'>, circumstances: Ci
   if (rule !== undefined)
     return { decision: 'allow', because: allowedByText(rule), rule, grant: 'full-access' }
   const isAlone = isWithin(workspace, path) || isProtected(path)
+  const because = isWithin(workspace, path) && !isProtected(path) ? refusal : outsideText(path, workspace)
   const folder = isAlone ? undefined : folderToAllow(path, workspace)
   const paths = folder === undefined ? [path] : [path, folder]
   const proposals = paths.map(each => proposalOf({ effect: 'allow', kind: 'write', path: each }))
-  return { decision: 'ask', because: outsideText(path, workspace), ...needs, proposals }
+  return { decision: 'ask', because, ...needs, proposals }
 }
 
 function outsideText(path: string, workspace: string): string {

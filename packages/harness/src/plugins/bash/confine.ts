@@ -64,7 +64,10 @@ export function judge(
       'SANDBOX_UNAVAILABLE',
       `the sandbox failed, and the command did not run: ${judgement.line.trim()}`,
     )
-  return { ...facts, denied: judgement !== undefined, ...(judgement && { access: judgement.access }) }
+  if (judgement === undefined) return { ...facts, denied: false }
+  const { access } = judgement
+  const reason = access === 'files' ? policy.noWorkspace : undefined
+  return { ...facts, denied: true, access, ...(reason !== undefined && { reason }) }
 }
 
 function judgementOf(

@@ -50,6 +50,13 @@ test('a result is its output, and what the shell does not print in brackets', ()
       '(no output)\n[sandbox: file access denied under workspace-write mode: outside of the workspace, protected like .git/config, or secret]\n[if the command needs it, call bash again with sandbox_permissions full-access and a justification]\n[exit code: 1]',
     ],
     [
+      {
+        exitCode: 1,
+        sandbox: { mode: 'workspace-write', denied: true, access: 'files', reason: 'it is home' },
+      },
+      '(no output)\n[sandbox: file access denied under workspace-write mode: it is home]\n[if the command needs it, call bash again with sandbox_permissions full-access and a justification]\n[exit code: 1]',
+    ],
+    [
       { exitCode: 6, sandbox: { mode: 'workspace-write', denied: true, access: 'network' } },
       '(no output)\n[sandbox: there is no network under workspace-write mode]\n[if the command needs it, call bash again with sandbox_permissions network and a justification]\n[exit code: 6]',
     ],

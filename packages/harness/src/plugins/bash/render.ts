@@ -12,6 +12,7 @@ export interface ShownResult {
     readonly mode: string
     readonly denied: boolean
     readonly access?: 'files' | 'network' | 'held-names'
+    readonly reason?: string
   }
   /** The task that goes on with the command. */
   readonly task?: { readonly id: string; readonly moved: boolean }
@@ -66,6 +67,11 @@ function sandboxNotes({ sandbox }: ShownResult): string[] {
     return [`[sandbox: there is no network under ${mode} mode]`, askAgain('sandbox_permissions network')]
   if (mode === 'read-only')
     return [`[sandbox: file access denied under ${mode} mode]`, askAgain('sandbox_permissions')]
+  if (sandbox.reason !== undefined)
+    return [
+      `[sandbox: file access denied under ${mode} mode: ${sandbox.reason}]`,
+      askAgain('sandbox_permissions full-access'),
+    ]
   return [
     `[sandbox: file access denied under ${mode} mode: outside of the workspace, protected like .git/config, or secret]`,
     askAgain('sandbox_permissions full-access'),

@@ -32,6 +32,8 @@ export interface BashSandboxFacts {
   readonly denied: boolean
   /** What it wanted, as far as that can be told. */
   readonly access?: DeniedAccess
+  /** Why the workspace is not written, where that is the person's to change. */
+  readonly reason?: string
 }
 
 export interface BashResult {

@@ -6,6 +6,7 @@ import type { SandboxConfig } from './config.ts'
 import type { Machine } from './env.ts'
 import type { SandboxMode } from './events.ts'
 import { protectedIn } from './protect.ts'
+import { isWithin } from './refusal.ts'
 import { readableOfHome, secretPaths } from './secrets.ts'
 import type { SandboxBounds, SandboxExecutionPolicy } from './service.ts'
 
@@ -18,6 +19,9 @@ export interface ReachRequest {
   readonly bounds: readonly SandboxBounds[]
   readonly machine: Machine
 }
+
+const homeText = (root: string): string =>
+  `${root} is a home folder or lies above one, and nothing there is written unasked; dsh should be started in a project folder`
 
 type Reach = Omit<SandboxExecutionPolicy, 'mode' | 'network' | 'sessionId'>
 
@@ -39,13 +43,15 @@ export function reachOf(request: ReachRequest): Reach {
       config.home === undefined ? [] : there(readableOfHome.map(name => join(config.home ?? '', name))),
   }
   if (mode === 'read-only') return { ...nothing, ...looks, workspaceRoot }
-  const own = folder === undefined || isShared(workspaceRoot) ? [] : [workspaceRoot]
+  const isHome = holdsHome(workspaceRoot, machine)
+  const own = folder === undefined || isHome || isShared(workspaceRoot) ? [] : [workspaceRoot]
   const others = there(named('writable')).filter(root => !isShared(root))
   const { tempFolder } = request
   return {
     ...looks,
     workspaceRoot,
     writableRoots: [...new Set([...own, ...others, tempFolder])],
+    ...(isHome && !others.includes(workspaceRoot) && { noWorkspace: homeText(workspaceRoot) }),
     protectedPaths: [
       ...own.flatMap(root => ownProtected(root, named('protect'))),
       ...others.flatMap(protectedIn).filter(path => existsSync(path)),
@@ -67,15 +73,18 @@ function startFolderOf({ startFolder }: Machine): string {
 }
 
 function ownProtected(root: string, named: readonly string[]): string[] {
-  const paths = [...protectedIn(root), ...named.map(path => resolve(root, path))]
-  // Names that nobody has are taken in a folder of one's own alone.
-  return root === '/' ? paths.filter(path => existsSync(path)) : paths
+  return [...protectedIn(root), ...named.map(path => resolve(root, path))]
 }
 
 /** Those of `paths` that are there, links resolved. */
 function there(paths: readonly string[]): string[] {
   const found = paths.filter(path => isAbsolute(path) && existsSync(path))
   return [...new Set(found.map(canonical))]
+}
+
+/** Whether files there may be such as shells, editors and the desktop run: in a home folder every other file is. */
+function holdsHome(path: string, { userHome }: Machine): boolean {
+  return path === '/' || (userHome !== undefined && isWithin(path, canonical(userHome)))
 }
 
 /** Whether everybody of the machine may make files there, as in /tmp: no folder to hand to anybody as a whole. */

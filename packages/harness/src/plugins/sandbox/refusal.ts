@@ -5,7 +5,8 @@ import type { SandboxExecutionPolicy } from './service.ts'
 const readOnlyText = 'writing is refused in read-only mode; tell the user what you would do'
 const outsideText = (path: string, root: string): string =>
   `${path} is outside of the workspace ${root}; write below it, or tell the user what to change`
-const noWorkspaceText = (path: string): string => `${path} cannot be written: the session has no workspace`
+const noWorkspaceText = (path: string, reason = 'the session has no workspace'): string =>
+  `${path} cannot be written: ${reason}`
 const protectedText = (path: string): string =>
   `${path} is protected; leave it as it is and tell the user what to change`
 const secretText = (path: string): string => `${path} may hold secrets and is not read; go on without it`
@@ -23,7 +24,7 @@ export function writeRefusal(
   if (mode === 'full-access') return undefined
   if (mode === 'read-only') return readOnlyText
   if (!writableRoots.includes(workspaceRoot) && !writableRoots.some(root => isWithin(root, path)))
-    return noWorkspaceText(name)
+    return noWorkspaceText(name, policy.noWorkspace)
   const roots = writableRoots.filter(root => isWithin(root, path))
   if (roots.length === 0) return outsideText(name, workspaceRoot)
   const isKept =

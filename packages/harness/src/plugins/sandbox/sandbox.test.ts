@@ -143,6 +143,50 @@ test('a folder in which everybody makes files is handed to nobody', async () => 
   )
 })
 
+test('a home folder, what lies above one, and the whole machine are handed to nobody', async () => {
+  await using world = await setup()
+  const home = join(world.base, 'home/person')
+  fs.mkdirSync(join(home, 'project'), { recursive: true })
+  fs.symlinkSync(home, join(world.base, 'linked'))
+  const machine = { ...thisMachine(), userHome: join(world.base, 'linked') }
+  const policies = new LoggedPolicy({ mode: 'workspace-write', env: {} }, machine)
+  const policyIn = async (cwd: string) =>
+    await policies.resolve({ session: (await world.agentIn(cwd, cwd.replaceAll('/', '-'))).session })
+  for (const [cwd, root] of [
+    [home, home],
+    [join(world.base, 'linked'), home],
+    [join(world.base, 'home'), join(world.base, 'home')],
+    ['/', '/'],
+  ] as const) {
+    const policy = await policyIn(cwd)
+    assert.deepEqual(policy.writableRoots, [policy.tempFolder])
+    assert.deepEqual(policy.protectedPaths, [])
+    for (const path of ['.bashrc', '.gitconfig', '.config/autostart/x.desktop', 'project/x'])
+      assert.equal(
+        policies.writeRefusal(policy, join(home, path)),
+        `${join(home, path)} cannot be written: ${root} is a home folder or lies above one, and nothing there is written unasked; dsh should be started in a project folder`,
+      )
+  }
+  const project = await policyIn(join(home, 'project'))
+  assert.deepEqual(project.writableRoots, [join(home, 'project'), project.tempFolder])
+  assert.equal(policies.writeRefusal(project, join(home, 'project/x')), undefined)
+  const lone = new LoggedPolicy(
+    { mode: 'workspace-write', env: {} },
+    { ...thisMachine(), userHome: undefined },
+  )
+  const whole = await lone.resolve({ session: (await world.agentIn('/', 'whole')).session })
+  assert.deepEqual(whole.writableRoots, [whole.tempFolder])
+})
+
+test('a home folder that a person named to be written is', async () => {
+  await using world = await setup()
+  const machine = { ...thisMachine(), userHome: world.dir }
+  const policies = new LoggedPolicy({ mode: 'workspace-write', env: {} }, machine)
+  policies.extend({ writable: ['~/'] })
+  const policy = await policies.resolve({ session: world.agent.session })
+  assert.deepEqual([policy.writableRoots[0], policy.noWorkspace], [world.dir, undefined])
+})
+
 test('file tools reach the temporary folder of their session, and not that of another', async () => {
   await using world = await setup({}, { hasHome: true })
   const { sandboxPolicy } = world.ctx

@@ -11,6 +11,8 @@ export interface SandboxExecutionPolicy {
   readonly workspaceRoot: string
   /** The workspace first. Empty in read-only mode. */
   readonly writableRoots: readonly string[]
+  /** Why the workspace is none of them, for models and people; undefined where it is, and where nothing needs a reason. */
+  readonly noWorkspace?: string
   /** Below writable roots, and not writable all the same. */
   readonly protectedPaths: readonly string[]
   /** Neither listed nor read, but for what a root or a readable path further down opens again. */

@@ -88,6 +88,7 @@ export const bashOutput = {
       enforcement: { type: 'string', required: true },
       denied: { type: 'boolean', required: true },
       access: { type: 'string', enum: ['files', 'network', 'held-names'] },
+      reason: { type: 'string' },
     },
   },
   /** The task that goes on with the command, and whether it was moved there. */
