@@ -228,8 +228,10 @@ function isCurrent(db: DatabaseSync): boolean {
 }
 
 function assertOurs(db: DatabaseSync, path: string): void {
+  const isEmpty = pragma(db, 'user_version') === 0 && !hasTables(db)
+  // Read last: another program may set it in this moment, together with the tables.
   const id = pragma(db, 'application_id')
-  if (id === applicationId || (id === 0 && pragma(db, 'user_version') === 0 && !hasTables(db))) return
+  if (id === applicationId || (id === 0 && isEmpty)) return
   throw new SessionQueryError(
     'SESSION_QUERY_INDEX_FAILED',
     `this is the database of another program: ${path}`,
