@@ -1,4 +1,4 @@
-import { lstatSync } from 'node:fs'
+import { lstatSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
 /**
@@ -9,11 +9,33 @@ export function isPlainRepository(folder: string): boolean {
   const gitFolder = join(folder, '.git')
   if (kindOf(gitFolder) === 'folder')
     return (
-      kindOf(join(gitFolder, 'commondir')) === undefined && kindOf(join(folder, '.gitmodules')) === undefined
+      kindOf(join(gitFolder, 'commondir')) === undefined &&
+      kindOf(join(folder, '.gitmodules')) === undefined &&
+      !namesOthers(gitFolder)
     )
   if (kindOf(gitFolder) !== undefined || isBare(folder)) return false
   const above = dirname(folder)
   return above !== folder && isPlainRepository(above)
+}
+
+const gitlinkMode = Buffer.from([0, 0, 0xe0, 0])
+const longestIndex = 64 * 1024 * 1024
+
+/**
+ * Whether an index may hold a commit of another repository, declared or not: git looks into that one by its own
+ * configuration. The mode is looked for wherever it stands, so that at worst one is asked for nothing.
+ */
+function namesOthers(gitFolder: string): boolean {
+  try {
+    const names = readdirSync(gitFolder).filter(name => name === 'index' || name.startsWith('sharedindex.'))
+    return names.some(name => {
+      const path = join(gitFolder, name)
+      const stats = lstatSync(path)
+      return !stats.isFile() || stats.size > longestIndex || readFileSync(path).includes(gitlinkMode)
+    })
+  } catch {
+    return true
+  }
 }
 
 /** What git takes for a repository without a working tree. */

@@ -22,6 +22,8 @@ export function isHidden(node: SyntaxNode): boolean {
       return node.operator === '-v' || node.operator === '-R'
     case 'Assignment':
       return node.index !== undefined && !isNumber(node.index.value)
+    case 'ArrayValue':
+      return node.elements.some(({ text }) => text.startsWith('[') && !/^\[\d+\]/.test(text))
     case 'AnsiCQuoted':
       // A plain sh ends the text at the first quote.
       return node.text.slice(2, -1).includes("'")

@@ -100,8 +100,13 @@ export function gitReadsOnly(words: Words): boolean {
   return Object.hasOwn(deeds, deed) && deeds[deed]?.(rest) === true
 }
 
+/** Formats that have a signature checked, by a program that the configuration names. */
+const checking = /%G|%\(signature/
+
 function isHarmful(word: string | undefined, deed: string): boolean {
-  if (word === undefined || !word.startsWith('-')) return false
+  if (word === undefined) return false
+  if (checking.test(word)) return true
+  if (!word.startsWith('-')) return false
   if (!word.startsWith('--'))
     return /^-[a-zA-Z]*o/.test(word) && deed !== 'ls-files' ? true : word.startsWith('-O')
   const name = word.slice(2).split('=')[0] ?? ''

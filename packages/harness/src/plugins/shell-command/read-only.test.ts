@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -359,6 +360,8 @@ const othersOfGit = [
   'git gc',
   'git bisect start',
   'git submodule foreach ls',
+  'git log --format=%GK',
+  'git for-each-ref --format "%(signature)"',
 ]
 
 const quiet = async (text: string, cwd?: string): Promise<boolean> =>
@@ -378,6 +381,10 @@ test('git is quiet only where the repository lies where repositories lie', async
   const folder = repository(t)
   assert.ok(await quiet('git status', folder))
   assert.ok(await quiet('git status', join(folder, 'sub')))
+  assert.ok(await quiet('/usr/bin/git status', folder))
+  for (const text of ['/usr/bin/git status', 'cd sub && /usr/bin/git status', 'timeout 9 /bin/git log'])
+    assert.ok(!(await quiet(text)), text)
+  assert.ok(!(await quiet('cd sub && /usr/bin/git status', folder)))
   assert.ok(await quiet(`cd ${folder} && git status`, folder))
   assert.ok(!(await quiet('git status')))
   assert.ok(!(await quiet(`cd ${folder}/sub && git status`, folder)))
@@ -388,6 +395,22 @@ test('git is quiet only where the repository lies where repositories lie', async
   rmSync(join(folder, '.git'), { recursive: true })
   writeFileSync(join(folder, '.git'), 'gitdir: sub')
   assert.ok(!(await quiet('git status', folder)))
+})
+
+test('git is not quiet where its index holds commits of other repositories, declared or not', async t => {
+  const folder = repository(t)
+  const git = (...args: readonly string[]): Buffer =>
+    execFileSync('git', args, { cwd: folder, timeout: 20_000, stdio: 'pipe' })
+  git('init', '-q')
+  writeFileSync(join(folder, 'file'), 'x')
+  git('add', 'file')
+  assert.ok(await quiet('git status', folder))
+  git('update-index', '--add', '--cacheinfo', `160000,${'1'.repeat(40)},sub`)
+  for (const text of ['git status', 'git diff', 'git ls-files']) assert.ok(!(await quiet(text, folder)), text)
+  git('update-index', '--split-index')
+  assert.ok(!(await quiet('git status', folder)))
+  git('update-index', '--no-split-index', '--index-version', '4')
+  assert.ok(!(await quiet('git status', join(folder, 'sub'))))
 })
 
 test('what cannot be read is never quiet', () => {

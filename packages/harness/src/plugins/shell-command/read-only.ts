@@ -1,6 +1,7 @@
 import { hasHarmlessSurroundings, hasPlainWords } from './harmless.ts'
 import { isPlainRepository } from './git-place.ts'
 import { readsOnly, takesAnyWord } from './read-only-programs.ts'
+import { programOf } from './program.ts'
 import type { ShellCommand, ShellProgram } from './program.ts'
 
 export interface ReadOnlyOptions {
@@ -27,7 +28,6 @@ export function isReadOnlyCommand(command: ShellCommand, { cwd }: ReadOnlyOption
   if (command.words.length === 0) return true
   if (!hasPlainWords(command) && !takesAnyWord(command)) return false
   if (!readsOnly(command)) return false
-  return (
-    command.words[0] !== 'git' || command.words.length < 2 || (cwd !== undefined && isPlainRepository(cwd))
-  )
+  const isAtWork = programOf(command) === 'git' && command.words.length > 1
+  return !isAtWork || (cwd !== undefined && isPlainRepository(cwd))
 }

@@ -234,6 +234,9 @@ test('values that may be code leave the program incomplete', async () => {
     'echo ${!x}',
     'echo ${a[x]}',
     'a[x]=1',
+    'a=([x]=1)',
+    'a=(1 [x]+=1)',
+    'a+=(["x"]=1)',
     'echo ${x:=y}',
     'echo ${x:y}',
     "echo $'a\\'; rm x #'",
@@ -246,6 +249,7 @@ test('values that may be code leave the program incomplete', async () => {
     '[[ 1 -eq 1 ]]',
     '[[ $x == y ]]',
     'echo ${x} ${#x} ${x%y} ${x/a/b} ${a[1]} ${a[@]}',
+    'a=(b [1]=c)',
     "echo $'\\n'",
   ]
   for (const text of open) assert.equal((await parseShell(text))?.isComplete, true, text)
