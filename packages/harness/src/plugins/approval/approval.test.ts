@@ -107,6 +107,16 @@ test('without a sandbox what reads secrets, or may, is asked for like any other 
     assert.equal(await world.bash(command), 'ran', command)
 })
 
+test('without a sandbox what is typed into an open shell is asked for, whatever it seems to do', async () => {
+  await using world = await createWorld({ confines: false })
+  world.answer(async () => ({ outcome: 'rejected' }))
+  assert.equal(await world.call('bash', { command: 'ls' }), 'ran')
+  assert.notEqual(await world.call('bash', { command: 'ls', typed: true }), 'ran')
+  assert.equal(world.questions.length, 1)
+  await using confined = await createWorld()
+  assert.equal(await confined.call('bash', { command: 'rm x', typed: true }), 'ran')
+})
+
 test('that no sandbox works is told with the first command that shows it, never before', async () => {
   await using world = await createWorld({ confines: false, yes: true })
   const told: string[] = []

@@ -131,13 +131,15 @@ function addTools(ctx: Context, ran: string[]): void {
       parameters: {
         command: { type: 'string', required: true },
         workdir: { type: 'string' },
+        typed: { type: 'boolean' },
         wants: { type: 'string' },
       },
-      effects: ({ command, workdir, wants }) => [
+      effects: ({ command, workdir, typed, wants }) => [
         {
           kind: 'command',
           command,
           ...(workdir !== undefined && { workdir }),
+          ...(typed === true && { isTyped: true as const }),
           ...(wants !== undefined && { wants: { access: wants as WiderAccess, justification: 'to see' } }),
         },
       ],

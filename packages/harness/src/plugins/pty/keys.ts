@@ -20,7 +20,7 @@ const named: Readonly<Record<string, string>> = {
 
 /** What a terminal sends for a key: `Enter`, `Up`, `C-c`, `M-x`, in `<…>` or not. Throws INVALID_ARGS for any other. */
 export function keyBytes(key: string): string {
-  const name = /^<(.+)>$/s.exec(key)?.[1] ?? key
+  const name = keyName(key)
   const known = named[name.toLowerCase()]
   if (known !== undefined) return known
   const control = /^(?:C|Ctrl)-([a-z@[\\\]^_?])$/i.exec(name)?.[1]?.toUpperCase()
@@ -29,4 +29,8 @@ export function keyBytes(key: string): string {
   const meta = /^(?:M|Alt)-([ -~])$/i.exec(name)?.[1]
   if (meta !== undefined) return `\x1b${meta}`
   throw new ToolArgsError([`keys: there is no key "${key}"; use Enter, Tab, Escape, Up, C-c and the like`])
+}
+
+export function keyName(key: string): string {
+  return /^<(.+)>$/s.exec(key)?.[1] ?? key
 }

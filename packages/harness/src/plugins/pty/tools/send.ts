@@ -5,7 +5,7 @@ import type { Context } from '../../../kernel/index.ts'
 import { taskOutputOf } from '../../bash/index.ts'
 import { OutputCapture } from '../../subprocess/index.ts'
 import type { TaskWork } from '../../tasks/index.ts'
-import { keyBytes } from '../keys.ts'
+import { keyBytes, keyName } from '../keys.ts'
 import type { PtySend, PtySendOperation, PtySendResult, PtySessions } from '../service.ts'
 import { shownOutput } from '../shown.ts'
 import { longestTypedLine, longLineNote, sentText } from '../texts.ts'
@@ -70,7 +70,7 @@ export function terminalSend(
 /** As permissions judge it and a person sees it: also what is not entered yet, and what is more than text. */
 function commandOf(args: SendArguments): string {
   const { text, keys, submit } = sendOf(args)
-  const pressed = (keys ?? []).map(key => `<${key}>`).join('')
+  const pressed = (keys ?? []).map(key => `<${keyName(key)}>`).join('')
   return submit && pressed === '' ? text : `${text} ${pressed === '' ? '<not entered>' : pressed}`
 }
 
