@@ -83,8 +83,8 @@ test('the lock of a program that is dead is taken over, that of a living one is 
   fs.writeFileSync(`${path}.lock`, String(process.pid))
   const random = t.mock.method(Math, 'random', () => 0)
   await assert.rejects(file.add([command('b')]), {
-    code: 'PERMISSIONS_LOCKED',
-    message: `the rules are being changed by process ${process.pid}; if there is none, remove "${path}.lock"`,
+    code: 'FILE_LOCKED',
+    message: `"${path}" is being changed by process ${process.pid}; if there is none, remove "${path}.lock"`,
   })
   random.mock.restore()
   assert.deepEqual(fs.readdirSync(join(path, '..')).toSorted(), ['permissions.json', 'permissions.json.lock'])

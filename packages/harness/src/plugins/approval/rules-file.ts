@@ -1,14 +1,12 @@
 import { readFile, stat } from 'node:fs/promises'
-import { dirname } from 'node:path'
 import {
   HarnessError,
   isCount,
   isFields,
   isText,
-  KeyedLocks,
-  makeFolders,
   messageOf,
   replaceFile,
+  underFileLock,
 } from '../../kernel/index.ts'
 import type { Fields } from '../../kernel/index.ts'
 import type { PermissionRule } from './events.ts'
@@ -40,8 +38,6 @@ interface Content extends RulesFileState {
 
 const formatVersion = 1
 const none: Content = { revision: 0, rules: [], problems: [], entries: [], isSound: true }
-/** Writers of this process wait for each other. */
-const writers = new KeyedLocks<string>()
 
 /** The rules that a person keeps from one session to the next. Read again whenever the file is another. */
 export class RulesFile {
@@ -85,17 +81,13 @@ export class RulesFile {
   async #change<T>(
     decide: (content: Content) => { result: T; entries: readonly unknown[]; revision: number },
   ): Promise<T> {
-    const { underWriteLock } = await import('./write-lock.ts')
-    makeFolders(dirname(this.path))
-    return await writers.run(this.path, () =>
-      underWriteLock(this.path, async () => {
-        const content = await this.#load()
-        if (!content.isSound) throw new HarnessError('PERMISSIONS_BROKEN', content.problems.join('; '))
-        const { result, entries, revision } = decide(content)
-        if (entries.length !== content.entries.length) await this.#write(revision, entries)
-        return result
-      }),
-    )
+    return await underFileLock(this.path, async () => {
+      const content = await this.#load()
+      if (!content.isSound) throw new HarnessError('PERMISSIONS_BROKEN', content.problems.join('; '))
+      const { result, entries, revision } = decide(content)
+      if (entries.length !== content.entries.length) await this.#write(revision, entries)
+      return result
+    })
   }
 
   async #write(revision: number, rules: readonly unknown[]): Promise<void> {

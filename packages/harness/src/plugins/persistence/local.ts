@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync, readlinkSync } from 'node:fs'
 import { hostname } from 'node:os'
 import type { DatabaseSync } from 'node:sqlite'
+import { isGone } from '../../kernel/index.ts'
 import { PersistenceError } from './errors.ts'
 import { isProvablyDead } from './processes.ts'
 import type { Processes, ProcessIdentity, ProcessState } from './processes.ts'
@@ -25,19 +26,10 @@ function ownIdentity(): ProcessIdentity {
 }
 
 function look(pid: number): ProcessState {
-  if (!isThere(pid)) return 'gone'
+  if (isGone(pid)) return 'gone'
   if (process.platform === 'linux') return lookInProc(pid)
   if (process.platform === 'darwin') return lookWithPs(pid)
   return 'unknown'
-}
-
-function isThere(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code !== 'ESRCH'
-  }
 }
 
 function lookInProc(pid: number): ProcessState {

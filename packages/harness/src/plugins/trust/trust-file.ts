@@ -1,21 +1,9 @@
 import { readFile, stat } from 'node:fs/promises'
 import { platform } from 'node:os'
-import { dirname } from 'node:path'
-import {
-  HarnessError,
-  isFields,
-  isText,
-  KeyedLocks,
-  makeFolders,
-  messageOf,
-  replaceFile,
-} from '../../kernel/index.ts'
+import { HarnessError, isFields, isText, messageOf, replaceFile, underFileLock } from '../../kernel/index.ts'
 import type { TrustEntry, TrustList, TrustPart } from './service.ts'
-import { underLock } from './lock.ts'
 
 const version = 1
-/** Writers of this process wait for each other. */
-const writers = new KeyedLocks<string>()
 
 /** The file that holds all decisions. Read anew each time: another program may have changed it. */
 export class TrustFile {
@@ -38,15 +26,12 @@ export class TrustFile {
 
   /** Throws TRUST_BROKEN, with nothing changed, where what is there cannot be understood. */
   async change(decide: (entries: readonly TrustEntry[]) => readonly TrustEntry[]): Promise<void> {
-    makeFolders(dirname(this.path))
-    await writers.run(this.path, () =>
-      underLock(this.path, async () => {
-        const { entries, problem } = await this.read()
-        if (problem !== undefined) throw new HarnessError('TRUST_BROKEN', problem)
-        const text = JSON.stringify({ version, folders: decide(entries) }, null, 2)
-        await replaceFile(this.path, `${text}\n`, { mode: 0o600 })
-      }),
-    )
+    await underFileLock(this.path, async () => {
+      const { entries, problem } = await this.read()
+      if (problem !== undefined) throw new HarnessError('TRUST_BROKEN', problem)
+      const text = JSON.stringify({ version, folders: decide(entries) }, null, 2)
+      await replaceFile(this.path, `${text}\n`, { mode: 0o600 })
+    })
   }
 
   #parse(text: string): TrustList {
