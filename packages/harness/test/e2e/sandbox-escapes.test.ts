@@ -1,13 +1,11 @@
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync, readdirSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
-import { readTextNow } from '../../src/plugins/sandbox/env.ts'
+import { breaches } from './sandbox-breaches.ts'
+import type { Place } from './sandbox-breaches.ts'
 import { escapes, escapeTables } from './sandbox-escapes.ts'
 import type { Escape } from './sandbox-escapes.ts'
 import { bubblewrap, nobody, openPlace } from './sandbox-place.ts'
-import type { Ended } from './sandbox-place.ts'
-
-type Place = Awaited<ReturnType<typeof openPlace>>
 
 const isMissing = !existsSync(bubblewrap) && process.env['CI'] !== 'true'
 const skip = process.platform !== 'linux' ? 'bubblewrap is of Linux' : isMissing ? `no ${bubblewrap}` : false
@@ -15,41 +13,6 @@ const isRoot = process.getuid?.() === 0
 const people = isRoot
   ? [{ name: 'root' }, { name: 'an ordinary user', uid: nobody }]
   : [{ name: 'an ordinary user' }]
-
-/** What of a command's deeds is seen from outside. */
-async function breaches(
-  place: Place,
-  { output, stderr }: Ended,
-  before: Record<string, string>,
-): Promise<string[]> {
-  const after = place.snapshot()
-  const changed = [...new Set([...Object.keys(before), ...Object.keys(after)])].filter(
-    path => before[path] !== after[path],
-  )
-  return [
-    ...changed.map(path => `changed ${path}`),
-    ...place.reached.splice(0).map(where => `reached ${where}`),
-    ...(/ESCAPED|SECRET/.test(output + stderr) ? [`said ${output}`] : []),
-    ...(place.isVictimAlive() ? [] : ['ended a process']),
-    ...(existsSync(`/tmp/${place.mark}`) ? ['left a file in /tmp'] : []),
-    ...(await survivors('98765')).map(pid => (process.kill(pid, 'SIGKILL'), 'left a process')),
-  ]
-}
-
-/** Processes that are there a while later: the kernel ends those of a namespace one after the other. */
-async function survivors(argument: string): Promise<number[]> {
-  const deadline = performance.now() + 2000
-  while (sleepers(argument).length > 0 && performance.now() < deadline)
-    await new Promise(resolve => setTimeout(resolve, 10))
-  return sleepers(argument)
-}
-
-function sleepers(argument: string): number[] {
-  return readdirSync('/proc')
-    .filter(name => /^\d+$/.test(name))
-    .filter(pid => readTextNow(`/proc/${pid}/cmdline`) === `sleep\0${argument}\0`)
-    .map(Number)
-}
 
 async function tryOut(place: Place, { command }: Escape, how: 'confined' | 'bare'): Promise<string[]> {
   const before = place.snapshot()

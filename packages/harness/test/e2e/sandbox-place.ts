@@ -14,11 +14,16 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { SessionId } from '@dsh/protocol'
 import { thisMachine } from '../../src/plugins/sandbox/env.ts'
 import { LocalSandbox } from '../../src/plugins/sandbox/local.ts'
 import { LoggedPolicy } from '../../src/plugins/sandbox/policy.ts'
 import type { SandboxMode } from '@dsh/harness/plugins/sandbox'
 import type { WiderAccess } from '@dsh/harness/tools'
+import type { ShellCommand } from '@dsh/harness/plugins/sandbox-shells'
+import { LocalShells } from '../../src/plugins/sandbox-shells/local.ts'
+import { LocalSubprocess } from '../../src/plugins/subprocess/index.ts'
 import { openDoors } from './sandbox-doors.ts'
 
 type Argv = readonly [program: string, ...args: string[]]
@@ -78,6 +83,19 @@ export async function openPlace({ uid, mode = 'workspace-write' }: PlaceOptions 
       return await start(argv)
     },
     bare: (command: string): Promise<Ended> => start(['/bin/bash', '-c', command]),
+    /** In a sandbox that others have used; of who runs the tests. */
+    async shared(command: string): Promise<Ended> {
+      const subprocess = new LocalSubprocess({ env: {}, pass: [] })
+      const limits = { sandboxes: 1, commands: 9, idleMs: limitMs, beginMs: limitMs }
+      const shells = new LocalShells({ sandbox, subprocess }, limits)
+      const policy = { ...(await policies.resolve({})), sessionId: SessionId(mark) }
+      try {
+        return await runShared(shells, { command, cwd: at('work'), policy, env })
+      } finally {
+        await shells.close()
+        await subprocess.close()
+      }
+    },
     snapshot: () => snapshot(base),
     /** Ends the plugin's part, and leaves the files. */
     close: () => sandbox.close(),
@@ -96,6 +114,31 @@ function asPerson(uid: number | undefined): (argv: Argv) => Argv {
     uid === undefined
       ? argv
       : ['/usr/bin/setpriv', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups', ...argv]
+}
+
+async function runShared(
+  shells: LocalShells,
+  command: Pick<ShellCommand, 'command' | 'cwd' | 'policy' | 'env'>,
+): Promise<Ended> {
+  const capture = { headBytes: 2 ** 20, tailBytes: 2 ** 20 }
+  const rest = { shell: '/bin/bash', stdout: capture, stderr: capture, graceMs: limitMs, drainMs: 1000 }
+  const deadline = performance.now() + limitMs
+  while (performance.now() < deadline) {
+    const before = await shells.run({ ...rest, ...command, command: 'touch used; rm used' })
+    await before?.handle.done
+    if (before === undefined) await pause(5)
+    const shell = before && (await shells.run({ ...rest, ...command }))
+    if (shell === undefined) continue
+    const { handle } = shell
+    const timer = setTimeout(() => handle.terminate(), limitMs)
+    const { exitCode } = await handle.done
+    clearTimeout(timer)
+    const [output, stderr] = [handle.collected.stdout, handle.collected.stderr].map(
+      text => text?.readFrom(0).text ?? '',
+    )
+    return { status: exitCode, output: output ?? '', stderr: stderr ?? '' }
+  }
+  throw new Error('no sandbox stands by')
 }
 
 async function startVictim(argvOf: (argv: Argv) => Argv): Promise<ChildProcess> {

@@ -24,13 +24,13 @@ const maxFailures = 3
 
 /** The shells of all sessions. */
 export class LocalShells {
-  readonly #ctx: Context
+  readonly #ctx: Pick<Context, 'sandbox' | 'subprocess'>
   readonly #config: ShellsConfig
   readonly #shells = new Map<SessionId, SessionShell>()
   #host: Promise<ShellHost | undefined> | undefined
   #failures = 0
 
-  constructor(ctx: Context, config: ShellsConfig) {
+  constructor(ctx: Pick<Context, 'sandbox' | 'subprocess'>, config: ShellsConfig) {
     this.#ctx = ctx
     this.#config = config
   }
