@@ -1,4 +1,8 @@
-/** What plugins that send requests have in common: the proxy of a target, and keys as they may go into a header. */
+/**
+ * What plugins that send requests have in common: the proxy of a target, keys as they may go into a header, and the code
+ * of what broke a connection.
+ */
+export { errorCode } from './error-code.ts'
 export { checkKey } from './key.ts'
 export type { CheckedKey } from './key.ts'
 export { proxyFor } from './proxy.ts'

@@ -3,7 +3,8 @@ import type { AgentOptions } from 'node:https'
 import type { Duplex } from 'node:stream'
 import type { ConnectionOptions } from 'node:tls'
 import { http, https, tls } from './builtin.ts'
-import { errorCode, TransportError } from './transport.ts'
+import { errorCode } from '../http/index.ts'
+import { TransportError } from './transport.ts'
 
 /** An agent whose connections go through a CONNECT tunnel. */
 export function tunnelAgent(proxy: URL, settings: AgentOptions): Agent {

@@ -1,7 +1,8 @@
 import { isIP } from 'node:net'
 import type { Socket } from 'node:net'
 import { http, https } from './builtin.ts'
-import { errorCode, NotConnected, proxyError } from './wire-error.ts'
+import { errorCode } from '../http/index.ts'
+import { NotConnected, proxyError } from './wire-error.ts'
 
 export interface TunnelTarget {
   readonly host: string

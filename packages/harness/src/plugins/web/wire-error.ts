@@ -1,3 +1,4 @@
+import { errorCode } from '../http/index.ts'
 import { WebError } from './errors.ts'
 
 /** Nothing was sent: asking in another way does not ask twice. */
@@ -31,14 +32,4 @@ function describe(code: string, host: string, proxy: URL | undefined): string {
   if (code.startsWith('HPE_')) return `${host} does not speak HTTP (${code})`
   const way = proxy === undefined ? '' : ` through proxy ${proxy.host}`
   return `${host} cannot be reached${way} (${code})`
-}
-
-/** The system's word for what happened, wherever in the chain of causes it stands. */
-export function errorCode(error: unknown): string {
-  for (let at = error, depth = 0; depth < 8 && typeof at === 'object' && at !== null; depth++) {
-    const { code, cause, errors } = at as { code?: unknown; cause?: unknown; errors?: unknown }
-    if (typeof code === 'string' && code !== '') return code
-    at = cause ?? (Array.isArray(errors) ? errors[0] : undefined)
-  }
-  return 'UNKNOWN'
 }
