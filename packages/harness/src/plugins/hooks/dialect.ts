@@ -1,3 +1,4 @@
+import { hookPoints } from './events.ts'
 import type { HookDialectName, HookPoint } from './events.ts'
 import type { MatcherMode } from './matcher.ts'
 
@@ -23,15 +24,7 @@ const contextFromStdout: ReadonlySet<HookPoint> = new Set(['SessionStart', 'User
 export const dialects: Readonly<Record<HookDialectName, HookDialect>> = {
   claude: {
     name: 'claude',
-    points: new Set([
-      'SessionStart',
-      'UserPromptSubmit',
-      'PreToolUse',
-      'PostToolUse',
-      'Stop',
-      'Notification',
-      'SessionEnd',
-    ]),
+    points: new Set(hookPoints),
     matcherMode: 'names',
     endsLine: true,
     contextFromStdout,
