@@ -128,6 +128,22 @@ test('the network comes with a grant, and is off without', { skip }, async () =>
   assert.equal((await run(interfaces, { mode: 'read-only', access: 'network' })).stdout, own)
 })
 
+test('caches of tools can be written, and are those of the session', { skip }, async () => {
+  await using world = await setup()
+  const [run, other] = [await world.open(), await world.open()]
+  const look = 'echo "$npm_config_cache"; ls -A "$XDG_CACHE_HOME/tool"'
+  assert.equal((await run('mkdir "$XDG_CACHE_HOME/tool" && touch "$XDG_CACHE_HOME/tool/x"')).exitCode, 0)
+  assert.equal((await run(look)).stdout, '\nx\n')
+  assert.equal((await other(look)).exitCode, 2)
+  const [, temp = ''] = /^(.+)\/npm$/m.exec((await run(look, { access: 'network' })).stdout) ?? []
+  assert.equal((await run(look)).stdout, `${temp}/npm\nx\n`, 'what was fetched is found without network')
+  assert.equal((await other('echo "$npm_config_cache"')).stdout, '\n')
+  const plant = `rm -r ${temp}; ln -s ${world.base} ${temp}`
+  assert.equal((await run(plant)).exitCode, 0)
+  await run('true', { access: 'network' })
+  assert.deepEqual(fs.readdirSync(world.base), ['home', 'work'], 'nothing is made where links lead')
+})
+
 test('names that nobody had are free again in the end, and git sees none of them', { skip }, async () => {
   await using world = await setup()
   const run = await world.open()

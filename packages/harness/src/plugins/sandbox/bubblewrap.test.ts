@@ -9,7 +9,7 @@ const runner: Bubblewrap = {
   lastUserNamespace: true,
   kernelSettings: ['/proc/sys'],
 }
-const world: World = { mounts: [], network: false, tempPath: '/tmp', terminal: false }
+const world: World = { mounts: [], network: false, variables: { TMPDIR: '/tmp' }, terminal: false }
 
 function argvOf(change: Partial<World>, other: Partial<Bubblewrap> = {}): string {
   return bubblewrapArgv({ ...runner, ...other }, { ...world, ...change }, ['bash', '-c', 'true']).join(' ')
@@ -32,11 +32,11 @@ test('a command sees all read-only, without network, rights, terminal or other p
 test('network, a terminal of its own and what this machine lacks are left out', () => {
   assert.equal(
     argvOf(
-      { network: true, terminal: true, tempPath: '/t' },
+      { network: true, terminal: true, variables: { A: '1', TMPDIR: '/t' } },
       { userNamespace: false, lastUserNamespace: false, kernelSettings: [] },
     ),
     '/usr/bin/bwrap --unshare-ipc --unshare-pid --unshare-uts --unshare-cgroup-try --die-with-parent --cap-drop ALL ' +
-      '--ro-bind / / --dev /dev --proc /proc --setenv TMPDIR /t -- bash -c true',
+      '--ro-bind / / --dev /dev --proc /proc --setenv A 1 --setenv TMPDIR /t -- bash -c true',
   )
 })
 

@@ -16,7 +16,7 @@ export interface Mount {
 export interface World {
   readonly mounts: readonly Mount[]
   readonly network: boolean
-  readonly tempPath: string
+  readonly variables: Readonly<Record<string, string>>
   readonly terminal: boolean
 }
 
@@ -43,7 +43,7 @@ const devices = words('--dev /dev --proc /proc')
  */
 export function bubblewrapArgv(
   { program, userNamespace, lastUserNamespace, kernelSettings }: Bubblewrap,
-  { mounts, network, tempPath, terminal }: World,
+  { mounts, network, variables, terminal }: World,
   argv: readonly [program: string, ...args: string[]],
 ): [program: string, ...args: string[]] {
   const ordered = inOrder(mounts)
@@ -61,9 +61,7 @@ export function bubblewrapArgv(
     ...devices,
     ...kernelSettings.flatMap(path => ['--ro-bind', path, path]),
     ...ordered.filter(({ path }) => path !== '/').flatMap(mount => mountArgs(mount, ordered)),
-    '--setenv',
-    'TMPDIR',
-    tempPath,
+    ...Object.entries(variables).flatMap(([name, value]) => ['--setenv', name, value]),
     '--',
     ...argv,
   ]

@@ -3,6 +3,7 @@ import { accessSync, constants, existsSync, mkdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { bubblewrapArgv } from './bubblewrap.ts'
 import type { Bubblewrap } from './bubblewrap.ts'
+import type { Environment } from './config.ts'
 import type { Machine } from './env.ts'
 import { SandboxError } from './errors.ts'
 import { RecordFile, sweepPlaceholders } from './placeholder-record.ts'
@@ -12,6 +13,7 @@ import { seatbeltProfile, seatbeltProgram } from './seatbelt.ts'
 import type { ConfinedArgv, ConfineOptions, SandboxExecutionPolicy, SandboxReadiness } from './service.ts'
 import { hiddenRefusals, kernelRefusals, networkRefusals } from './signatures.ts'
 import { removeFolder, sweepTempFolders } from './temp-folders.ts'
+import { makeToolFolders, noTries, toolVariables } from './tool-folders.ts'
 import { prepareWorld } from './world.ts'
 
 type Argv = readonly [program: string, ...args: string[]]
@@ -38,12 +40,16 @@ const deniedByBubblewrap = [...kernelRefusals, ...hiddenRefusals]
 /** Confines with what this machine has: bubblewrap on Linux, seatbelt on macOS. Full access is not its matter. */
 export class Confiner {
   readonly #machine: Machine
+  readonly #env: Environment
   readonly #placeholders = new Placeholders()
   readonly #temps = new Set<string>()
+  /** Of sessions whose commands have had a network: what they fetched is there. */
+  readonly #fetched = new Set<string>()
   readonly #found: { runner?: Promise<Runner> } = {}
 
-  constructor(machine: Machine) {
+  constructor(machine: Machine, env: Environment) {
     this.#machine = machine
+    this.#env = env
   }
 
   async readiness(): Promise<SandboxReadiness> {
@@ -59,8 +65,9 @@ export class Confiner {
     if (runner.kind === 'none')
       throw new SandboxError('SANDBOX_UNAVAILABLE', `${mode} cannot be enforced here: ${runner.reason}`)
     if (tempFolder !== undefined) this.#makeTemp(tempFolder)
-    if (runner.kind === 'seatbelt') return bySeatbelt(argv, policy)
-    const world = prepareWorld(policy, this.#placeholders, options)
+    const variables = this.#variables(policy)
+    if (runner.kind === 'seatbelt') return bySeatbelt(argv, policy, variables)
+    const world = prepareWorld(policy, this.#placeholders, { ...options, variables })
     return {
       argv: bubblewrapArgv(runner.bubblewrap, world, argv),
       enforcement: world.isWhole ? 'full' : 'partial',
@@ -80,6 +87,7 @@ export class Confiner {
 
   /** Nobody needs the temporary folder of a session any more. */
   forget(tempFolder: string): void {
+    this.#fetched.delete(tempFolder)
     if (this.#temps.delete(tempFolder)) removeFolder(tempFolder)
   }
 
@@ -93,7 +101,18 @@ export class Confiner {
       }
       this.#temps.add(tempFolder)
     }
-    mkdirSync(tempFolder, { recursive: true, mode: 0o700 })
+    const isNew = mkdirSync(tempFolder, { recursive: true, mode: 0o700 }) !== undefined
+    const { userHome } = this.#machine
+    if (isNew && userHome !== undefined) makeToolFolders({ tempFolder, userHome, env: this.#env })
+  }
+
+  #variables(policy: SandboxExecutionPolicy): Readonly<Record<string, string>> {
+    const { network, tempFolder } = policy
+    const { userHome } = this.#machine
+    if (tempFolder === undefined || userHome === undefined) return network ? {} : noTries
+    if (network) this.#fetched.add(tempFolder)
+    const place = { tempFolder, userHome, env: this.#env }
+    return toolVariables(policy, place, { hasFetched: this.#fetched.has(tempFolder) })
   }
 
   #parents(): ReadonlySet<string> {
@@ -134,7 +153,7 @@ async function failureOf(bubblewrap: Bubblewrap): Promise<string | undefined> {
   const world = {
     mounts: [{ path: '/tmp', kind: 'empty' }],
     network: false,
-    tempPath: '/tmp',
+    variables: {},
     terminal: false,
   } as const
   const [program, ...args] = bubblewrapArgv(bubblewrap, world, ['/bin/sh', '-c', ':'])
@@ -148,11 +167,16 @@ async function failureOf(bubblewrap: Bubblewrap): Promise<string | undefined> {
   return await promise
 }
 
-function bySeatbelt(argv: Argv, policy: SandboxExecutionPolicy): ConfinedArgv {
+function bySeatbelt(
+  argv: Argv,
+  policy: SandboxExecutionPolicy,
+  variables: Readonly<Record<string, string>>,
+): ConfinedArgv {
   const { tempFolder } = policy
-  const temp = tempFolder === undefined ? [] : ['/usr/bin/env', `TMPDIR=${tempFolder}`]
+  const all = { ...variables, ...(tempFolder !== undefined && { TMPDIR: tempFolder }) }
+  const settings = Object.entries(all).map(([name, value]) => `${name}=${value}`)
   return {
-    argv: [seatbeltProgram, '-p', seatbeltProfile(policy), ...temp, ...argv],
+    argv: [seatbeltProgram, '-p', seatbeltProfile(policy), '/usr/bin/env', ...settings, ...argv],
     enforcement: 'full',
     denialSignatures: kernelRefusals,
     networkSignatures: policy.network ? [] : networkRefusals,

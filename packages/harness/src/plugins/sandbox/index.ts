@@ -29,7 +29,7 @@ export const sandbox: PluginObject<SandboxInput, SandboxConfig> = {
   apply(ctx: Context, config: SandboxConfig) {
     const machine = thisMachine()
     const policy = new LoggedPolicy(config, machine)
-    const local = new LocalSandbox(machine)
+    const local = new LocalSandbox(machine, config.env)
     declareMode(ctx)
     ctx.provide('sandboxPolicy', policy)
     ctx.provide('sandbox', local)

@@ -1,3 +1,4 @@
+import type { Environment } from './config.ts'
 import type { Confiner } from './confiner.ts'
 import { thisMachine } from './env.ts'
 import type { Machine } from './env.ts'
@@ -12,10 +13,13 @@ import type {
 /** Confines processes of this machine; what does it is loaded with the first. */
 export class LocalSandbox implements Sandbox {
   readonly #machine: Machine
+  readonly #env: Environment
   readonly #loaded: { confiner?: Confiner } = {}
 
-  constructor(machine: Machine) {
+  /** `env` is that of the person. */
+  constructor(machine: Machine, env: Environment = {}) {
     this.#machine = machine
+    this.#env = env
   }
 
   async readiness(): Promise<SandboxReadiness> {
@@ -44,7 +48,7 @@ export class LocalSandbox implements Sandbox {
 
   async #confiner(): Promise<Confiner> {
     const { Confiner } = await import('./confiner.ts')
-    return (this.#loaded.confiner ??= new Confiner(this.#machine))
+    return (this.#loaded.confiner ??= new Confiner(this.#machine, this.#env))
   }
 }
 

@@ -11,6 +11,11 @@ import { settledSockets } from './sockets.ts'
 /** Of what is hidden with /run, what programs and the names of hosts are found by. */
 const keptOfRun = ['/run/current-system', '/run/opengl-driver', '/run/wrappers']
 
+interface WorldOptions extends ConfineOptions {
+  /** Set for what runs in it, over what it would have. */
+  readonly variables?: Readonly<Record<string, string>>
+}
+
 export interface PreparedWorld extends World {
   /** False where a protected name is a link, which cannot be held in its place. */
   readonly isWhole: boolean
@@ -20,7 +25,7 @@ export interface PreparedWorld extends World {
 export function prepareWorld(
   policy: SandboxExecutionPolicy,
   placeholders: Placeholders,
-  { terminal = false, folder }: ConfineOptions = {},
+  { terminal = false, folder, variables = {} }: WorldOptions = {},
 ): PreparedWorld {
   const { network, tempFolder, unreadablePaths, readablePaths } = policy
   const temp = canonical('/tmp')
@@ -41,7 +46,7 @@ export function prepareWorld(
   return {
     mounts: [...mounts, ...hideSockets(policy, mounts)],
     network,
-    tempPath: tempFolder ?? temp,
+    variables: { ...variables, TMPDIR: tempFolder ?? temp },
     terminal,
     isWhole: kept.every(({ isWhole }) => isWhole),
   }
