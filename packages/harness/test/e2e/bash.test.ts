@@ -90,6 +90,27 @@ test('a command runs in the folder of its session, in one below it, or in any ot
   assert.equal((missing.result.isError && missing.result.error.info?.code) || '', 'WORKDIR_NOT_FOUND')
 })
 
+test('git goes on without an editor, and says what it needs where it cannot', async () => {
+  await using world = await setup({}, { PATH: process.env['PATH'], HOME: '/nonexistent', EDITOR: 'vi' })
+  const steps = [
+    'git init -qb main && git config user.name me && git config user.email me@invalid',
+    'echo 1 > a && git add a && git commit -qm one && git switch -qc side && echo 2 > a && git commit -qam two',
+    'git switch -q main && echo 3 > a && git commit -qam three && git switch -q side',
+    'git rebase -q main >/dev/null 2>&1; echo 4 > a && git add a && git rebase --continue >/dev/null 2>&1',
+  ]
+  for (const step of steps) assert.equal((await world.run(step)).text, '(no output)')
+  assert.equal((await world.run('git log --format=%s')).text, 'two\nthree\none')
+  const bare = await world.run('git commit --allow-empty')
+  assert.match(bare.text, /Aborting commit due to empty commit message\.\n\[exit code: 1\]$/)
+  const list = await world.run('git rebase -i HEAD~1')
+  assert.match(list.text, /\nset GIT_SEQUENCE_EDITOR to a command that edits the list\n/)
+  assert.equal(
+    (await world.run("GIT_SEQUENCE_EDITOR='sed -i s/^pick/drop/' git rebase -qi HEAD~1")).text,
+    '(no output)',
+  )
+  assert.equal((await world.run('git log --format=%s')).text, 'three\none')
+})
+
 test('arguments that cannot be meant start nothing', async () => {
   await using world = await setup()
   for (const [args, text] of [

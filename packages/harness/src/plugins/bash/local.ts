@@ -28,7 +28,15 @@ type Shell = BashResult['shell']
 /** Kept of each stream: what fits into a result is shown, the rest goes to the session's artifacts. */
 const kept = { headBytes: 4 * 2 ** 20, tailBytes: 2 ** 20 }
 
-const plainTerminal = { NO_COLOR: '1', TERM: 'dumb', PAGER: 'cat', GIT_PAGER: 'cat' }
+const plainTerminal = {
+  NO_COLOR: '1',
+  TERM: 'dumb',
+  PAGER: 'cat',
+  GIT_PAGER: 'cat',
+  // A message that git made up itself is taken as it is.
+  GIT_EDITOR: 'true',
+  GIT_SEQUENCE_EDITOR: 'echo set GIT_SEQUENCE_EDITOR to a command that edits the list >&2; false',
+}
 
 /** Runs commands through `ctx.subprocess`: `bash` from the PATH, else `sh`. */
 export class LocalBash implements Bash {
