@@ -22,12 +22,17 @@ export function tellPermission(session: Session, { ctx, options, io }: Job): voi
     isTold = true
     io.err.line(inert(`note: ${unconfinedText(ctx.sandboxPolicy.modeOf(session), answers)}: ${reason}`))
   })
+  ctx.on('sandbox/planted', (_agent, paths) => io.err.line(inert(`note: ${plantedText(paths)}`)))
 }
 
 const moreTexts: Readonly<Record<Answers, string>> = {
   asked: 'you are asked for more',
   yes: 'what is asked is allowed, but nothing beyond the sandbox',
   nobody: 'more is refused',
+}
+
+function plantedText(paths: readonly string[]): string {
+  return `${paths.map(path => JSON.stringify(path)).join(', ')}: a command recorded this as a repository of its own that may run programs; look at its .git/config and hooks before you use git here, or pass --ignore-submodules=all to git status`
 }
 
 interface Reach {

@@ -1,5 +1,8 @@
-import { readFileSync } from 'node:fs'
+import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
+
+/** No configuration, index or table that is read here is as large. */
+const mostBytes = 256 * 2 ** 20
 
 /** What the policy has to know of the machine and of who uses it. */
 export interface Machine {
@@ -56,9 +59,19 @@ export function isAlive(pid: number): boolean {
 
 /** Undefined where it cannot be read, for whatever reason. */
 export function readTextNow(path: string): string | undefined {
+  return readBytesNow(path)?.toString('utf8')
+}
+
+/** Nobody who makes a pipe or links a device there holds this up. */
+export function readBytesNow(path: string): Buffer | undefined {
+  let file: number | undefined
   try {
-    return readFileSync(path, 'utf8')
+    file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+    const stats = fstatSync(file)
+    return stats.isFile() && stats.size <= mostBytes ? readFileSync(file) : undefined
   } catch {
     return undefined
+  } finally {
+    if (file !== undefined) closeSync(file)
   }
 }

@@ -1,3 +1,4 @@
+import type { ToolExecution } from '../../core/tools/index.ts'
 import type { Context, PluginObject } from '../../kernel/index.ts'
 import { boundsSchema, sandboxSchema } from './config.ts'
 import type { BoundsConfig, BoundsInput, SandboxConfig, SandboxInput } from './config.ts'
@@ -5,6 +6,7 @@ import { thisMachine } from './env.ts'
 import { sandboxModeSchema } from './events.ts'
 import { fence } from './fence.ts'
 import { LocalSandbox } from './local.ts'
+import type { PlantedRepositories } from './planted.ts'
 import { LoggedPolicy } from './policy.ts'
 
 export * from './errors.ts'
@@ -36,7 +38,35 @@ export const sandbox: PluginObject<SandboxInput, SandboxConfig> = {
     ctx.on('session/disposed', session => local.forget(policy.tempOf(session)))
     ctx.effect(() => () => local.close(), 'temporary folders and placeholders')
     fence(ctx)
+    watchRepositories(ctx)
   },
+}
+
+/** Says in the result of a call that a repository came which git would obey unasked, outside of the sandbox. */
+function watchRepositories(ctx: Context): void {
+  let planted: Promise<PlantedRepositories> | undefined
+  const look = async ({ agent }: ToolExecution): Promise<readonly string[]> => {
+    const cwd = agent?.session.header.cwd
+    if (cwd === undefined) return []
+    planted ??= import('./planted.ts').then(module => new module.PlantedRepositories())
+    return (await planted).look(cwd)
+  }
+  const options = { global: true } as const
+  ctx.on('tools/pre-execute', async (execution, next) => (await look(execution), next()), options)
+  ctx.on(
+    'tools/post-execute',
+    async (execution, result, next) => {
+      const decision = await next()
+      if (decision.kind !== 'accept' || decision.value !== undefined) return decision
+      const paths = await look(execution)
+      if (paths.length === 0) return decision
+      const { plantedText } = await import('./planted.ts')
+      ctx.emit('sandbox/planted', execution.agent, paths)
+      const note = { type: 'text' as const, text: `\n${plantedText(paths)}` }
+      return { ...decision, content: [...(decision.content ?? result.content), note] }
+    },
+    options,
+  )
 }
 
 /** What people allow and deny beyond the defaults, where a composition says so. */

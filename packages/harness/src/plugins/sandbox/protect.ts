@@ -1,36 +1,33 @@
-import { lstatSync, statSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { readTextNow } from './env.ts'
 import { readGitConfig } from './git-config.ts'
+import { gitFoldersOf, isFolder, isThere } from './git-folder.ts'
+import { nestedRepositories } from './nested.ts'
 import { protectedNames } from './protected.ts'
 import { isWithin } from './refusal.ts'
 
 /**
  * Paths of `root` that stay as they are, whether or not something is there: what its tools run or read their orders
- * from. Of repositories further down only submodules are known.
+ * from. Of repositories further down those are known that it names as submodules, or that its index records.
  */
 export function protectedIn(root: string): string[] {
   const paths = [
     ...protectedNames.map(name => join(root, name)),
     ...gitPaths(root, join(root, '.git')),
     ...submoduleLinks(root),
+    ...nestedRepositories(root).flatMap(folder => gitPaths(folder, join(folder, '.git'))),
   ]
   return [...new Set(paths)].filter(path => path !== root && isWithin(root, path))
 }
 
-function gitPaths(root: string, git: string): string[] {
+function gitPaths(workTree: string, git: string): string[] {
   // Without a head it is no repository yet, and who could make one of it could make all of it.
-  if (isFolder(git)) return isThere(join(git, 'HEAD')) ? folderPaths(root, git) : [git]
-  const [, linked] = /^gitdir:\s*(.+)$/m.exec(readTextNow(git) ?? '') ?? []
-  if (linked === undefined) return [git]
-  const folder = resolve(dirname(git), linked.trim())
-  const common = readTextNow(join(folder, 'commondir'))?.trim()
-  const folders = common === undefined ? [folder] : [folder, resolve(folder, common)]
-  return [git, ...folders.flatMap(each => folderPaths(root, each))]
+  if (isFolder(git)) return isThere(join(git, 'HEAD')) ? folderPaths(workTree, git) : [git]
+  return [git, ...gitFoldersOf(git).flatMap(folder => folderPaths(workTree, folder))]
 }
 
 /** Of the folder that git keeps a repository in. */
-function folderPaths(root: string, folder: string): string[] {
+function folderPaths(workTree: string, folder: string): string[] {
   const config = join(folder, 'config')
   const { hooksPath, includes, hasWorktreeFile } = readGitConfig(readTextNow(config) ?? '')
   const byName = (name: string): string => join(folder, name)
@@ -40,7 +37,7 @@ function folderPaths(root: string, folder: string): string[] {
     ...(hasWorktreeFile ? [byName('config.worktree')] : []),
     ...includes.map(path => resolve(folder, path)),
     // Scripts of husky lie beside the folder that it names.
-    ...(hooksPath === undefined ? [] : [resolve(root, hooksPath.replace(/\/_\/?$/, ''))]),
+    ...(hooksPath === undefined ? [] : [resolve(workTree, hooksPath.replace(/\/_\/?$/, ''))]),
   ]
 }
 
@@ -49,12 +46,4 @@ function submoduleLinks(root: string): string[] {
   return [...text.matchAll(/^\s*path\s*=\s*(.+)$/gm)]
     .map(([, path = '']) => resolve(root, path.trim(), '.git'))
     .filter(isThere)
-}
-
-function isThere(path: string): boolean {
-  return lstatSync(path, { throwIfNoEntry: false }) !== undefined
-}
-
-function isFolder(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
 }

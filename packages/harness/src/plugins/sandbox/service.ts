@@ -1,6 +1,8 @@
 import type { SessionId } from '@dsh/protocol'
+import type { Agent } from '../../core/agent/index.ts'
 import type { Session } from '../../core/session/index.ts'
 import type { WiderAccess } from '../../core/tools/index.ts'
+import type { Emit } from '../../kernel/index.ts'
 import type { SandboxMode } from './events.ts'
 
 /** What one process or one change of a file may do; made for each call anew. */
@@ -114,5 +116,10 @@ declare module '../../kernel/index.ts' {
   interface Services {
     sandbox: Sandbox
     sandboxPolicy: SandboxPolicy
+  }
+
+  interface Events {
+    /** Git would run programs for these repositories, by their paths in the workspace, which came with a call. */
+    'sandbox/planted': Emit<[agent: Agent | undefined, paths: readonly string[]]>
   }
 }
