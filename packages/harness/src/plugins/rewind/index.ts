@@ -21,7 +21,7 @@ export type { RewindConfig } from './config.ts'
  */
 export const rewind: PluginObject<RewindConfig, CheckedConfig> = {
   name: 'rewind',
-  inject: { required: ['sessions', 'tools'], optional: ['sessionPersistence'] },
+  inject: { required: ['sessions', 'tools'], optional: ['sessionPersistence', 'sandbox'] },
   get Config() {
     return rewindSchema()
   },

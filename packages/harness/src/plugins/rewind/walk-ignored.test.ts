@@ -4,7 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
+import { placeholderSign } from '../sandbox/index.ts'
 import { walkIgnored } from './walk-ignored.ts'
+import { walk as walkAll } from './walk.ts'
 
 function setup(t: TestContext) {
   const root = mkdtempSync(join(tmpdir(), 'ignored-'))
@@ -33,6 +35,26 @@ test('small files and whole folders are kept, files first', async t => {
   const { files, leftOut } = await walk(['folder', 'env', 'link', 'gone'])
   assert.deepEqual(files, ['env', 'link', 'folder/a', 'folder/deep/b'])
   assert.deepEqual(leftOut, [])
+})
+
+test('folders of the sandbox that only take a name are no files of the person', async t => {
+  const { root, write, walk } = setup(t)
+  mkdirSync(join(root, '.vscode'))
+  writeFileSync(join(root, '.vscode/.gitignore'), placeholderSign)
+  write('.idea/.gitignore', 10)
+  assert.deepEqual(await walk(['.vscode', '.idea']), { files: ['.idea/.gitignore'], leftOut: [] })
+  const walked = await walkAll(root, {
+    maxFileBytes: 100,
+    maxFiles: 10,
+    maxBytes: 1000,
+    without: new Set(),
+    rules: new Map(),
+    signal: new AbortController().signal,
+  })
+  assert.deepEqual(
+    [[...walked.folders], [...walked.files.keys()], walked.ignoredPaths],
+    [['.idea'], ['.idea/.gitignore'], []],
+  )
 })
 
 test('a large file is left out, alone or in a folder, and said to be', async t => {

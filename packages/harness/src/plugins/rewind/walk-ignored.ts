@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs'
 import { setImmediate } from 'node:timers/promises'
 import { callPath, joinRaw } from './paths.ts'
 import type { RawPath } from './paths.ts'
-import { lookAt, lookOf, sliceMs } from './walk.ts'
+import { isPlaceholder, lookAt, lookOf, sliceMs } from './walk.ts'
 import type { Look } from './walk.ts'
 
 /** How much of what ignore rules leave out is kept all the same. */
@@ -102,6 +102,7 @@ function take(
   if (stats === undefined) return true
   if (stats.isDirectory()) {
     const names = namesIn(root, path)
+    if (names !== undefined && isPlaceholder(root, path, names)) return true
     const plain = names?.filter(name => name.toLowerCase() !== '.git') ?? []
     waiting.push(...plain.map(name => joinRaw(path, name)))
     return names !== undefined && plain.length === names.length

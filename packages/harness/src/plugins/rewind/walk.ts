@@ -1,6 +1,7 @@
 import { lstatSync, readdirSync, readFileSync } from 'node:fs'
 import type { Dirent, Stats } from 'node:fs'
 import { setImmediate } from 'node:timers/promises'
+import { placeholderSign } from '../sandbox/index.ts'
 import { Ignore, parseIgnoreRules } from './ignore.ts'
 import type { IgnoreRules } from './ignore.ts'
 import { callPath, joinRaw } from './paths.ts'
@@ -108,6 +109,15 @@ class Walker {
   enter(folder: RawPath): void {
     const entries = this.#read(folder)
     if (entries === undefined) return
+    if (
+      entries.length === 1 &&
+      isPlaceholder(
+        this.#root,
+        folder,
+        entries.map(({ name }) => name),
+      )
+    )
+      return
     const isBare = looksBare(entries)
     if (isBare) {
       this.#walked.special.push(folder)
@@ -169,6 +179,12 @@ class Walker {
     this.#rules.set(folder, rules)
     cache.set(folder, { look, rules })
   }
+}
+
+/** Whether `folder` only takes a name for the sandbox, for as long as the program runs. */
+export function isPlaceholder(root: RawPath, folder: RawPath, [name, second]: readonly string[]): boolean {
+  if (name !== '.gitignore' || second !== undefined) return false
+  return readSmall(root, joinRaw(folder, name)) === placeholderSign
 }
 
 /** Whatever the case: git refuses such names in its trees. */

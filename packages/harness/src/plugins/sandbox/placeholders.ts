@@ -9,13 +9,10 @@ import {
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { readTextNow } from './env.ts'
-import { signName } from './protected.ts'
+import { placeholderSign, signName } from './protected.ts'
 
 /** Read by git as "here", which is what it takes for granted without the file. */
 const commonFolder = '.\n'
-
-/** What lies in a folder that only takes a name: git passes over it, and who looks reads why it is there. */
-const signText = '# Takes this name while dsh runs, and goes when it ends.\n*\n'
 
 /** Hears of each path before something is made there, and in the end which of them could not be taken away. */
 export interface PlaceholderRecord {
@@ -71,7 +68,7 @@ export class Placeholders {
 function make(path: string): void {
   if (basename(path) === 'commondir') return writeFileSync(path, commonFolder, { flag: 'wx', mode: 0o444 })
   mkdirSync(path)
-  return writeFileSync(join(path, signName), signText, { flag: 'wx', mode: 0o444 })
+  return writeFileSync(join(path, signName), placeholderSign, { flag: 'wx', mode: 0o444 })
 }
 
 /** Takes away those of `paths` that are ours; returns those that a process still has mounted. */
@@ -97,7 +94,7 @@ export function firstMissing(path: string, root: string): string {
 function remove(path: string): void {
   try {
     const [file, text] =
-      basename(path) === 'commondir' ? [path, commonFolder] : [join(path, signName), signText]
+      basename(path) === 'commondir' ? [path, commonFolder] : [join(path, signName), placeholderSign]
     if (lstatSync(file, { throwIfNoEntry: false })?.isFile() === true && readFileSync(file, 'utf8') === text)
       unlinkSync(file)
     if (file !== path) rmdirSync(path)

@@ -1,8 +1,9 @@
 /** What runs or configures something as soon as somebody uses the folder it lies in. */
 export const protectedNames = ['.dsh', '.vscode', '.idea', '.envrc', '.claude', '.codex'] as const
 
-/** Lies in a folder that only takes such a name. */
+/** Lies in a folder that only takes such a name: git passes over it, and who looks reads why it is there. */
 export const signName = '.gitignore'
+export const placeholderSign = '# Takes this name while dsh runs, and goes when it ends.\n*\n'
 
 const names: ReadonlySet<string> = new Set(protectedNames)
 /** Below a `.git`, also of a submodule or work tree: what git runs, and what tells it to run something. */
