@@ -5,6 +5,7 @@ import { CallId, SessionId } from '@dsh/protocol'
 import { bash } from '@dsh/harness/plugins/bash'
 import { fs } from '@dsh/harness/plugins/fs'
 import { sandbox } from '@dsh/harness/plugins/sandbox'
+import { sandboxShells } from '@dsh/harness/plugins/sandbox-shells'
 import { subprocess } from '@dsh/harness/plugins/subprocess'
 import { tasks } from '@dsh/harness/plugins/tasks'
 import { createHarness } from '@dsh/harness/testing'
@@ -18,11 +19,12 @@ const rounds = 60
 const cwd = mkdtempSync('/var/tmp/dsh-bench-shell-')
 const command: Argv = ['bash', '-c', 'true']
 
-async function world(confined: boolean) {
+async function world(kind: 'bare' | 'confined' | 'shared') {
   const { ctx } = await createHarness()
   await ctx.plugin(fs)
-  if (confined) await ctx.plugin(sandbox)
+  if (kind !== 'bare') await ctx.plugin(sandbox)
   await ctx.plugin(subprocess)
+  if (kind === 'shared') await ctx.plugin(sandboxShells)
   await ctx.plugin(tasks)
   await ctx.plugin(bash)
   const { agent } = await ctx.agents.create({ sessionId: SessionId('s'), meta: { cwd } })
@@ -42,8 +44,9 @@ async function bare([program, ...args]: Argv): Promise<void> {
   await once(child, 'close')
 }
 
-const plain = await world(false)
-const confined = await world(true)
+const plain = await world('bare')
+const confined = await world('confined')
+const shared = await world('shared')
 const { isReady } = await confined.ctx.sandbox.readiness()
 const policy = await confined.ctx.sandboxPolicy.resolve({ session: confined.agent.session })
 const wrapped = isReady ? (await confined.ctx.sandbox.confine(command, policy)).argv : command
@@ -52,7 +55,7 @@ const wrapped = isReady ? (await confined.ctx.sandbox.confine(command, policy)).
 const steps = {
   bare: () => bare(command),
   tool: plain.call,
-  ...(isReady && { wrapped: () => bare(wrapped), sandboxed: confined.call }),
+  ...(isReady && { wrapped: () => bare(wrapped), sandboxed: confined.call, shared: shared.call }),
 }
 const times = new Map<string, number[]>()
 for (let round = -warmups; round < rounds; round++) {
@@ -65,6 +68,7 @@ for (let round = -warmups; round < rounds; round++) {
 }
 await plain.ctx.dispose()
 await confined.ctx.dispose()
+await shared.ctx.dispose()
 rmSync(cwd, { recursive: true })
 
 const median = (name: keyof typeof steps): number => medianOf(times.get(name) ?? [])
@@ -76,8 +80,9 @@ tell('the tool bash with true', median('tool'), budget)
 if (isReady) {
   tell('bare spawn of bash -c true in the sandbox', median('wrapped'))
   tell(
-    'the tool bash with true in the sandbox',
+    'the tool bash with true in a sandbox of its own',
     median('sandboxed'),
     budget + median('wrapped') - median('bare'),
   )
+  tell('the tool bash with true in a sandbox that stands by', median('shared'), budget)
 }

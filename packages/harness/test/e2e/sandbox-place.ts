@@ -22,7 +22,7 @@ import { LoggedPolicy } from '../../src/plugins/sandbox/policy.ts'
 import type { SandboxMode } from '@dsh/harness/plugins/sandbox'
 import type { WiderAccess } from '@dsh/harness/tools'
 import type { ShellCommand } from '@dsh/harness/plugins/sandbox-shells'
-import { LocalShells } from '../../src/plugins/sandbox-shells/local.ts'
+import { WarmShells } from '../../src/plugins/sandbox-shells/local.ts'
 import { LocalSubprocess } from '../../src/plugins/subprocess/index.ts'
 import { openDoors } from './sandbox-doors.ts'
 
@@ -87,7 +87,7 @@ export async function openPlace({ uid, mode = 'workspace-write' }: PlaceOptions 
     async shared(command: string): Promise<Ended> {
       const subprocess = new LocalSubprocess({ env: {}, pass: [] })
       const limits = { sandboxes: 1, commands: 9, idleMs: limitMs, beginMs: limitMs }
-      const shells = new LocalShells({ sandbox, subprocess }, limits)
+      const shells = new WarmShells({ sandbox, subprocess }, limits)
       const policy = { ...(await policies.resolve({})), sessionId: SessionId(mark) }
       try {
         return await runShared(shells, { command, cwd: at('work'), policy, env })
@@ -117,7 +117,7 @@ function asPerson(uid: number | undefined): (argv: Argv) => Argv {
 }
 
 async function runShared(
-  shells: LocalShells,
+  shells: WarmShells,
   command: Pick<ShellCommand, 'command' | 'cwd' | 'policy' | 'env'>,
 ): Promise<Ended> {
   const capture = { headBytes: 2 ** 20, tailBytes: 2 ** 20 }

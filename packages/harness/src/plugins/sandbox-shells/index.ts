@@ -4,7 +4,7 @@ import { MAX_TIMER_DELAY_MS } from '../../kernel/index.ts'
 import type { Context, PluginObject } from '../../kernel/index.ts'
 import type {} from '../sandbox/index.ts'
 import type {} from '../subprocess/index.ts'
-import type { LocalShells, ShellsConfig } from './local.ts'
+import type { WarmShells, ShellsConfig } from './local.ts'
 import type { SandboxShells } from './service.ts'
 
 export type { RunningShell, SandboxShells, ShellCommand } from './service.ts'
@@ -39,12 +39,12 @@ export const sandboxShells: PluginObject<input<ReturnType<typeof schema>>, Shell
     return schema()
   },
   apply(ctx: Context, config: ShellsConfig) {
-    let shells: LocalShells | undefined
+    let shells: WarmShells | undefined
     const service: SandboxShells = {
       async run(command) {
         if (shells === undefined) {
-          const { LocalShells } = await import('./local.ts')
-          shells ??= new LocalShells(ctx, config)
+          const { WarmShells } = await import('./local.ts')
+          shells ??= new WarmShells(ctx, config)
         }
         return await shells.run(command)
       },

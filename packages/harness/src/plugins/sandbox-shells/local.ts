@@ -23,7 +23,7 @@ export interface ShellsConfig {
 const maxFailures = 3
 
 /** The shells of all sessions. */
-export class LocalShells {
+export class WarmShells {
   readonly #ctx: Pick<Context, 'sandbox' | 'subprocess'>
   readonly #config: ShellsConfig
   readonly #shells = new Map<SessionId, SessionShell>()
