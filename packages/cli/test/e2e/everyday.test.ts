@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readdirSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { reply } from '@dsh/harness/testing'
@@ -28,4 +28,25 @@ test('names that a killed run took are free again after the next, wherever that 
   assert.equal((await dsh(['run', 'go on'], { cwd: other })).code, 0)
   assert.deepEqual([readdirSync(work), readdirSync(other)], [['begun'], []])
   assert.deepEqual(readdirSync(join(home, 'tmp')), [])
+})
+
+test('before its first request a run starts no process and loads nothing that it may never need', async t => {
+  const { dsh, root, provider } = bench(t)
+  const record = join(root, 'record')
+  let before = ''
+  const answer = () => {
+    before ||= readFileSync(record, 'utf8')
+    return reply.toolCall('bash', { command: 'true', description: 'Do it' })
+  }
+  await provider({ script: [answer, reply.text('done')], fallback: reply.text('a title') })
+  const preload = `--import=${join(import.meta.dirname, 'watch-start.mjs')}`
+  const { code } = await dsh(['run', '--yes', 'go'], { env: { START_RECORD: record, NODE_OPTIONS: preload } })
+  assert.equal(code, 0)
+  const heavy =
+    /^process .*|.*node_modules\/(unbash|linkedom|turndown|@mozilla|@lydell|@vscode).*|.*\/plugins\/(sandbox\/(confiner|reach|placeholders|world)|sandbox-shells\/local|shell-command\/parse|destructive\/care)\.[jt]s$/gm
+  assert.deepEqual(before.match(heavy), null)
+  const all = readFileSync(record, 'utf8')
+  assert.ok(all.startsWith(before) && /^module .*\/agent\//m.test(before), 'the record is of what was loaded')
+  assert.match(all, /^process /m)
+  assert.match(all, /node_modules\/unbash/, 'and the first command needs it')
 })
