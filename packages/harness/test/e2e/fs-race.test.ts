@@ -6,8 +6,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
-import { LocalFs } from '../../src/plugins/fs/index.ts'
+import { CallId, SessionId } from '@dsh/protocol'
+import { fs as files, LocalFs } from '../../src/plugins/fs/index.ts'
 import type { FsError } from '../../src/plugins/fs/index.ts'
+import { sandbox, sandboxBounds } from '../../src/plugins/sandbox/index.ts'
+import { search } from '../../src/plugins/search/index.ts'
+import { subprocess } from '../../src/plugins/subprocess/index.ts'
+import { createHarness } from '../../src/testing/index.ts'
 
 const needsProc = {
   skip: process.platform !== 'linux' && 'folders are held open through /proc, which only Linux has',
@@ -65,7 +70,7 @@ async function setup(t: TestContext, inside: Readonly<Record<string, string>> = 
       ? target
       : undefined
   }
-  return { outside, local, judged }
+  return { outside, work, local, judged }
 }
 
 /** Makes attempts until so many came through and so many were caught in the act, for seconds at most. */
@@ -141,4 +146,34 @@ test('nor is a folder outside listed', needsProc, async t => {
     return target !== undefined
   })
   assert.ok(caught > 0)
+})
+
+test('nor are lines of a file outside shown by a search', needsProc, async t => {
+  const { outside, work } = await setup(t, { inside: 'plain words\n' })
+  fs.writeFileSync(join(outside, 'secret'), 'secret words\n')
+  fs.writeFileSync(join(outside, 'inside'), 'secret words\n')
+  const { ctx } = await createHarness()
+  t.after(() => ctx.dispose())
+  await ctx.plugin(files)
+  await ctx.plugin(sandbox)
+  await ctx.plugin(sandboxBounds, { unreadable: [outside] })
+  await ctx.plugin(subprocess, { env: process.env })
+  await ctx.plugin(search)
+  const { agent } = await ctx.agents.create({ sessionId: SessionId('s'), meta: { cwd: work } })
+  let [round, shown, caught] = [0, 0, 0]
+  const until = performance.now() + 20_000
+  while ((shown < 5 || caught < 5) && performance.now() < until) {
+    const { content } = await ctx.tools.execute({
+      callId: CallId(`c${++round}`),
+      name: 'grep',
+      arguments: { pattern: 'words', path: 'folder', output_mode: 'content' },
+      signal: AbortSignal.timeout(20_000),
+      agent,
+    })
+    const text = content.map(block => (block.type === 'text' ? block.text : '')).join('')
+    assert.doesNotMatch(text, /secret words/)
+    if (text.includes('plain words')) shown++
+    if (text.includes('could not be read')) caught++
+  }
+  assert.ok(shown > 0 && caught > 0, `${shown} were shown, ${caught} were caught of ${round}`)
 })

@@ -15,7 +15,7 @@ export function readGitIndex(index: Buffer, hashLength: number): GitIndex {
   const version = index.length < 12 ? 0 : index.readUInt32BE(4)
   if (index.toString('latin1', 0, 4) !== 'DIRC' || version < 2 || version > 4)
     return { gitlinks, sharedHash: undefined }
-  let [at, previous] = [12, Buffer.alloc(0)]
+  let [at, previous]: [number, Buffer] = [12, Buffer.alloc(0)]
   for (let left = index.readUInt32BE(8); left > 0; left--) {
     const entry = readEntry(index, at, { version, hashLength, previous })
     if (entry === undefined) return { gitlinks, sharedHash: undefined }
@@ -43,7 +43,7 @@ interface Reading {
 
 interface IndexEntry {
   readonly mode: number
-  readonly name: Buffer<ArrayBuffer>
+  readonly name: Buffer
   readonly end: number
 }
 
@@ -60,8 +60,9 @@ function readEntry(
   const shared = version === 4 ? readOffset(index, nameAt) : { value: previous.length, end: nameAt }
   const nameEnd = index.indexOf(0, shared.end)
   if (nameEnd < 0) return undefined
+  const own = index.subarray(shared.end, nameEnd)
   const kept = previous.subarray(0, Math.max(0, previous.length - shared.value))
-  const name = Buffer.concat([kept, index.subarray(shared.end, nameEnd)])
+  const name = kept.length === 0 ? own : Buffer.concat([kept, own])
   // Up to version 3 entries are filled up with one to eight NUL to a multiple of eight.
   const end = version === 4 ? nameEnd + 1 : at + (((nameEnd - at) >> 3) + 1) * 8
   return { mode, name, end }

@@ -4,6 +4,7 @@ import { MatchCollector } from './matches.ts'
 import { CountReader, LineReader, PathReader } from './records.ts'
 import type { GrepMode, GrepValue } from './render.ts'
 import type { Ripgrep } from './ripgrep.ts'
+import { standing } from './verify.ts'
 
 export interface GrepQuery {
   readonly regex: string
@@ -22,13 +23,16 @@ interface GrepLimits {
   readonly rawOutputMaxBytes: number
 }
 
-type Found = Pick<GrepValue, 'files' | 'matches' | 'totalFiles' | 'shown'>
+type Found = Pick<GrepValue, 'files' | 'matches' | 'totalFiles' | 'shown'> & {
+  /** Files whose lines are held back, since they are not in the file that should have them. */
+  readonly vanished?: number
+}
 
 /** Takes what the search program prints, and says at the end what came of it. */
 interface Collecting {
   readonly args: readonly string[]
   push(bytes: Buffer): void
-  found(): Found
+  found(): Found | Promise<Found>
 }
 
 /** What a long line needs beyond what is shown of it, so that it can be told from one that fits. */
@@ -62,12 +66,19 @@ export async function grep(
       return bytes > config.rawOutputMaxBytes ? 'stop' : 'go on'
     },
   })
-  const found = collecting.found()
+  const { vanished = 0, ...found } = await collecting.found()
   const ignored =
     found.totalFiles === 0
       ? await lookAtIgnored(ripgrep, look, ['--files-with-matches', ...regexArgs(query)])
       : undefined
-  return { mode, offset, ...found, isPartial: isStopped, unreadable, ...(ignored && { ignored }) }
+  return {
+    mode,
+    offset,
+    ...found,
+    isPartial: isStopped,
+    unreadable: unreadable + vanished,
+    ...(ignored && { ignored }),
+  }
 }
 
 const namesLineFeed = /\n|\\n/
@@ -99,9 +110,11 @@ function lines(look: Look, { offset, limit, context }: GrepQuery, limits: GrepLi
   const { grepMaxLineBytes: maxLineBytes, grepMaxBytes: maxBytes } = limits
   const collector = new MatchCollector({ offset, limit, context, maxLineBytes, maxBytes })
   const find = fittingLast(look)
+  const reals = new Map<string, string>()
   const reader = new LineReader(record => {
     const path = find(record.path)
-    if (path !== undefined) collector.add(path.shown, record)
+    if (path === undefined) return true
+    if (collector.add(path.shown, record)) reals.set(path.shown, path.real)
     return true
   })
   return {
@@ -114,12 +127,13 @@ function lines(look: Look, { offset, limit, context }: GrepQuery, limits: GrepLi
       ...(context > 0 ? [`--context=${context}`] : []),
     ],
     push: bytes => void reader.push(bytes),
-    found: () => ({
-      files: collector.files,
-      matches: collector.matches,
-      totalFiles: collector.fileCount,
-      shown: collector.kept,
-    }),
+    async found() {
+      const { files: kept, matches, fileCount: totalFiles } = collector
+      const sound = await standing(kept, path => reals.get(path), maxLineBytes)
+      const isShown = ({ isMatch }: { readonly isMatch: boolean }): boolean => isMatch
+      const shown = sound.reduce((sum, file) => sum + file.lines.filter(isShown).length, 0)
+      return { files: sound, matches, totalFiles, shown, vanished: kept.length - sound.length }
+    },
   }
 }
 

@@ -64,8 +64,8 @@ export class MatchCollector {
     return this.#kept
   }
 
-  /** `path` is how the file is to be shown. */
-  add(path: string, record: LineRecord): void {
+  /** `path` is how the file is to be shown. True where lines of it are kept so far. */
+  add(path: string, record: LineRecord): boolean {
     if (path !== this.#lastPath) {
       this.#lastPath = path
       this.#before = []
@@ -74,6 +74,7 @@ export class MatchCollector {
     }
     if (record.isMatch) this.#addMatch(path, record)
     else if (!this.#isFull) this.#addContext(path, record)
+    return this.#files.at(-1)?.path === path
   }
 
   #addMatch(path: string, record: LineRecord): void {
@@ -118,7 +119,7 @@ export class MatchCollector {
 }
 
 /** Without the CR of a CRLF. Behind what the search program itself cut stands a note, which this cuts off. */
-function lineText(bytes: Buffer, maxBytes: number): string {
+export function lineText(bytes: Buffer, maxBytes: number): string {
   const length = bytes.length - (bytes.at(-1) === carriageReturn ? 1 : 0)
   try {
     return cutText(utf8.decode(bytes.subarray(0, length)), maxBytes)

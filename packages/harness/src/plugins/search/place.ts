@@ -18,6 +18,8 @@ export interface SearchPlace {
 }
 
 export interface FoundPath {
+  /** Absolute, where it was when the place was looked at. */
+  readonly real: string
   /** Below the place; '' for the place itself. */
   readonly below: string
   /** Relative to the session's folder where it lies in there. */
@@ -106,8 +108,8 @@ function placeOf({ fs, home, root, type, isHidden }: PlaceParts): SearchPlace {
       const rest = printed === printedArgument ? '' : (below(printedArgument, printed) ?? printed)
       const absolute = rest === '' ? real : join(real, rest)
       if (versionControl.test(absolute) || isHidden(absolute)) return undefined
-      if (rest === '') return { below: rest, shown }
-      return { below: rest, shown: shown === '.' ? rest : join(shown, rest) }
+      if (rest === '') return { real, below: rest, shown }
+      return { real: absolute, below: rest, shown: shown === '.' ? rest : join(shown, rest) }
     },
   }
 }
