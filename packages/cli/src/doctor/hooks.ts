@@ -6,9 +6,12 @@ import type { Findings, Place } from './finding.ts'
 
 /** Hooks that the folder brings along; those of a person are told of when a run takes them up. */
 export async function lookAtHooks({ cwd, home, command }: Place): Promise<Findings> {
-  const files = cwd === undefined ? [] : await projectHooks(cwd)
+  const { parts } = cwd === undefined ? { parts: [] } : projectParts(cwd, { home })
+  const hooks = parts.filter(({ kind }) => kind === 'hooks')
+  const found = cwd === undefined ? [] : await projectHooks(cwd)
+  // Those of the program's own folder are no part of any project.
+  const files = found.filter(({ path }) => hooks.some(part => part.path === path))
   if (cwd === undefined || files.length === 0) return [ok('this folder brings none')]
-  const hooks = projectParts(cwd).parts.filter(({ kind }) => kind === 'hooks')
   const waiting = await new LocalTrust(home).pending(cwd, hooks)
   const left = files.flatMap(({ path, problems }) =>
     problems.map(problem => note('HOOK_NOT_LOADED', problem, `edit ${path}`)),

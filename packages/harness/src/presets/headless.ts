@@ -126,7 +126,7 @@ export async function headless(options: HeadlessOptions): Promise<Context> {
     { plugin: sandboxShells },
     { plugin: tasks },
     { plugin: bash, settled: { home } },
-    { plugin: hooks },
+    { plugin: hooks, settled: { home } },
     { plugin: search },
     { plugin: timeoutPolicy },
     { plugin: repeatToolGuard },

@@ -519,32 +519,114 @@ test(
   },
 )
 
-test('a bad file, event, matcher or hook costs only itself, with a reason', limits, async () => {
-  await using place = await hooksPlace({
-    script: [text('ok')],
-    claude: {
-      PreToolUse: [group('true', {}, '(')],
-      SubagentStop: [group('true')],
-      UserPromptSubmit: [group('touch never', { timeout: 0 }), group('touch ran')],
-    },
-    files: { '.dsh/hooks.json': '{' },
-    config: {
-      files: [
-        { path: '/nowhere/hooks.json', dialect: 'claude' },
-        { path: 'hooks.json', dialect: 'codex' },
+const unusable = (what: string, why: string): string =>
+  `${what} cannot be used: ${why}; until it is mended or removed, what it is for is denied (\`onFailure: allow\` of the plugin "hooks" in dsh.yml switches that off)`
+const noPattern = 'its matcher "(" is no pattern: Invalid regular expression: /(/: Unterminated group'
+const noTime = 'its timeout is 0, not a number of seconds above 0 and at most 86400'
+const noJson = `it is no JSON: Expected property name or '}' in JSON at position 1 (line 1 column 2)`
+
+test(
+  'a bad file, event, matcher or hook costs only itself where failures count for nothing',
+  limits,
+  async () => {
+    await using place = await hooksPlace({
+      script: [toolCall('look', {}), text('ok')],
+      claude: {
+        PreToolUse: [group('true', {}, '(')],
+        SubagentStop: [group('true')],
+        UserPromptSubmit: [group('touch never', { timeout: 0 }), group('touch ran')],
+      },
+      files: { '.dsh/hooks.json': '{' },
+      config: {
+        onFailure: 'allow',
+        files: [
+          { path: '/nowhere/hooks.json', dialect: 'claude' },
+          { path: 'hooks.json', dialect: 'codex' },
+        ],
+      },
+    })
+    await place.turn('go')
+    assert.ok(place.has('ran') && !place.has('never'))
+    assert.deepEqual(place.results(), ['seen'])
+    const left = place.said().map(line => line.replace(/^HOOK_NOT_LOADED: /, ''))
+    assert.deepEqual(left, [
+      "/nowhere/hooks.json is left out: ENOENT: no such file or directory, stat '/nowhere/hooks.json'",
+      'hooks.json is left out: a hook file is named from / or ~/',
+      '.claude/settings.json SubagentStop is left out: there is no such event here',
+      `.claude/settings.json PreToolUse[0] is left out: ${noPattern}`,
+      `.claude/settings.json UserPromptSubmit[0].hooks[0] is left out: ${noTime}`,
+      `.dsh/hooks.json is left out: ${noJson}`,
+    ])
+  },
+)
+
+test(
+  'a guard that cannot be used denies what it was for, says why once, and logs each time',
+  limits,
+  async () => {
+    const cases: readonly (readonly [guard: object, where: string, why: string, others: string])[] = [
+      [group('true', { timeout: 0 }, 'Bash'), 'PreToolUse[0].hooks[0]', noTime, 'seen'],
+      [
+        group('true', { if: 'Bash(rm *)' }, 'Bash'),
+        'PreToolUse[0].hooks[0]',
+        'its "if" is not supported',
+        'seen',
       ],
-    },
-  })
+      [group('true', {}, '('), 'PreToolUse[0]', noPattern, 'denied'],
+    ]
+    for (const [guard, where, why, others] of cases) {
+      await using place = await hooksPlace({
+        script: [
+          toolCalls([
+            { name: 'bash', args: command('touch made') },
+            { name: 'look', args: {} },
+          ]),
+          text('ok'),
+        ],
+        claude: { PreToolUse: [guard] },
+      })
+      await place.turn('go')
+      const reason = unusable(`.claude/settings.json ${where}`, why)
+      const denied = `Error: a hook denied the call: ${reason}`
+      assert.deepEqual(place.results(), [denied, others === 'denied' ? denied : others])
+      assert.ok(!place.has('made'))
+      assert.deepEqual(place.said(), [`HOOK_NOT_LOADED: ${reason}`])
+      assert.deepEqual(
+        place.ofType('hook/result').map(({ data }) => [data.decision, data.problem]),
+        Array(others === 'denied' ? 2 : 1).fill(['deny', why]),
+      )
+    }
+  },
+)
+
+test('a file that is no JSON denies calls, not prompts, until it is mended or removed', limits, async () => {
+  const script = [toolCall('look', {}), text('ok'), toolCall('look', {}), text('ok')]
+  await using brought = await hooksPlace({ script, files: { '.dsh/hooks.json': '{' } })
+  await brought.turn('go')
+  rmSync(join(brought.work, '.dsh/hooks.json'))
+  await brought.turn('again')
+  const denied = `Error: a hook denied the call: ${unusable('.dsh/hooks.json', noJson)}`
+  assert.deepEqual(brought.results(), [denied, 'seen'])
+
+  await using own = await hooksPlace({ script })
+  const path = join(own.root, 'mine.json')
+  writeFileSync(path, '{')
+  await own.plugin.dispose()
+  await own.ctx.plugin(hooks, { files: [{ path, dialect: 'claude' }] })
+  await own.turn('go')
+  writeFileSync(path, '{"hooks":{}}')
+  await own.turn('again')
+  assert.deepEqual(own.results(), [denied.replace('.dsh/hooks.json', path), 'seen'])
+})
+
+test('a prompt that a hook was to guard is given back where that hook cannot be used', limits, async () => {
+  await using place = await hooksPlace({ claude: { UserPromptSubmit: [group('true', { timeout: 0 })] } })
   await place.turn('go')
-  assert.ok(place.has('ran') && !place.has('never'))
-  const left = place.said().map(line => line.replace(/^HOOK_NOT_LOADED: /, ''))
-  assert.deepEqual(left, [
-    'hooks.json is left out: a hook file is named from / or ~/',
-    "/nowhere/hooks.json is left out: ENOENT: no such file or directory, stat '/nowhere/hooks.json'",
-    '.claude/settings.json PreToolUse[0] is left out: its matcher "(" is no pattern: Invalid regular expression: /(/: Unterminated group',
-    '.claude/settings.json SubagentStop is left out: there is no such event here',
-    '.claude/settings.json UserPromptSubmit[0].hooks[0] is left out: its timeout is 0, not a number of seconds above 0 and at most 86400',
-    `.dsh/hooks.json is left out: it is no JSON: Expected property name or '}' in JSON at position 1 (line 1 column 2)`,
+  assert.equal(place.adapter.requests.length, 0)
+  const reason = unusable('.claude/settings.json UserPromptSubmit[0].hooks[0]', noTime)
+  assert.deepEqual(place.said(), [
+    `HOOK_NOT_LOADED: ${reason}`,
+    `HOOK_DECIDED: a hook blocked the prompt: ${reason}`,
   ])
 })
 

@@ -20,6 +20,8 @@ import { hookDialects } from './events.ts'
 export const hooksSchema = () =>
   prefault(
     strictObject({
+      /** The program's own folder, which no project brings along. */
+      home: optional(string().check(minLength(1))),
       /** Hook files of the person, besides those of a trusted project; absolute, or from `~/`. */
       files: _default(
         array(

@@ -16,6 +16,9 @@ export const hookPoints = [
 ] as const
 export type HookPoint = (typeof hookPoints)[number]
 
+/** Where a hook that fails may have been the one that says no. */
+export const guardedPoints: ReadonlySet<HookPoint> = new Set(['PreToolUse', 'UserPromptSubmit'])
+
 /** What came of a hook: `failed` decided nothing, and a failure that counts as a denial is `deny`. */
 export const hookDecisions = ['none', 'allow', 'ask', 'deny', 'stop', 'failed', 'cancelled'] as const
 export type HookDecision = (typeof hookDecisions)[number]

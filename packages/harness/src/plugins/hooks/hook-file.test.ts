@@ -79,8 +79,7 @@ test('a time-out that is none is refused with its value', () => {
 
 test('what is not understood is left out alone, and each time it is said why', () => {
   const table: readonly (readonly [value: unknown, problem: string])[] = [
-    ['[]', 'hooks.json is left out: it is no JSON object'],
-    [{}, 'hooks.json is left out: its "hooks" are no object'],
+    [{}, 'hooks.json is left out: it has no "hooks"'],
     [{ hooks: { Stop: {} } }, 'hooks.json Stop is left out: it is no list'],
     [
       { hooks: { Stopp: [] } },
@@ -114,4 +113,54 @@ test('settings without hooks, and with all of them switched off, have nothing to
   })
   const off = { disableAllHooks: true, hooks: { Stop: [{ hooks: [hook()] }] } }
   assert.deepEqual(read(off), { handlers: [], problems: [] })
+})
+
+test('what was to guard prompts or calls and cannot be used stays, for all that it may have been meant for', () => {
+  const guard = (rest: object, matcher: unknown = 'Bash') => ({
+    hooks: { PreToolUse: [{ matcher, hooks: [hook(rest)] }] },
+  })
+  const at = 'PreToolUse[0].hooks[0]'
+  const table: readonly (readonly [value: unknown, place: string, why: RegExp, guardsRead: boolean])[] = [
+    [guard({ timeout: 0 }), at, /^its timeout is 0, not/, false],
+    [guard({ timeout: '5' }), at, /^its timeout is "5", not/, false],
+    [guard({ if: 'Bash(rm *)' }), at, /^its "if" is not supported$/, false],
+    [guard({ type: 'http' }), at, /^hooks of type "http" do not run here$/, false],
+    [guard({ command: '' }), at, /^it has no command$/, false],
+    [guard({}, '('), 'PreToolUse[0]', /^its matcher "\(" is no pattern/, true],
+    [guard({}, ['Bash']), 'PreToolUse[0]', /^its matcher is \["Bash"\], no text$/, true],
+    [{ hooks: { PreToolUse: [hook()] } }, 'PreToolUse[0]', /^it has no list "hooks"$/, true],
+    [{ hooks: { PreToolUse: {} } }, 'PreToolUse', /^it is no list$/, true],
+    [{ hooks: { preToolUse: [] } }, 'preToolUse', /^there is no such event here; did you mean/, true],
+    ['{', '', /^it is no JSON: /, true],
+    ['', '', /^it is no JSON: /, true],
+    ['[]', '', /^it is no JSON object$/, true],
+    [{ hooks: [] }, '', /^its "hooks" are no object$/, true],
+    [{ PreToolUse: [] }, '', /^its "PreToolUse" is not in "hooks"$/, true],
+  ]
+  for (const [value, place, why, guardsRead] of table) {
+    const { handlers, problems } = read(value)
+    assert.deepEqual([handlers.length, problems], [1, []], JSON.stringify(value))
+    const [{ id, point, unusable, matches } = assert.fail()] = handlers
+    assert.deepEqual([id, point], [`hooks.json ${place}`.trim(), 'PreToolUse'])
+    assert.match(unusable ?? '', why)
+    assert.deepEqual([matches(['Bash']), matches(['Read'])], [true, guardsRead], JSON.stringify(value))
+  }
+  const prompts = read({ hooks: { UserPromptSubmit: [{ hooks: [hook({ timeout: 0 })] }] } })
+  assert.deepEqual(
+    prompts.handlers.map(({ point, unusable }) => [point, unusable !== undefined]),
+    [['UserPromptSubmit', true]],
+  )
+})
+
+test('a hook that would run behind a call guards none, and is left out', () => {
+  for (const field of ['async', 'asyncRewake'])
+    assert.deepEqual(read({ hooks: { PreToolUse: [{ hooks: [hook({ [field]: true })] }] } }), {
+      handlers: [],
+      problems: [`hooks.json PreToolUse[0].hooks[0] is left out: its "${field}" is not supported`],
+    })
+})
+
+test('a mark of the byte order before a file is no part of it', () => {
+  const { handlers, problems } = read(`\uFEFF${JSON.stringify({ hooks: { Stop: [{ hooks: [hook()] }] } })}`)
+  assert.deepEqual([handlers.length, problems], [1, []])
 })

@@ -1,10 +1,14 @@
 import { isFields, isText, messageOf, nearest } from '../../kernel/index.ts'
 import type { HookDialect } from './dialect.ts'
+import { guardedPoints } from './events.ts'
 import type { HookPoint } from './events.ts'
 import { toMatcher } from './matcher.ts'
 import type { Matcher } from './matcher.ts'
+import { leftOutText } from './text.ts'
 
-/** A command of a hook file that can run. */
+type Fields = Readonly<Record<string, unknown>>
+
+/** A command of a hook file. */
 export interface HookHandler {
   /** Its file, and its place there: `.claude/settings.json PreToolUse[0].hooks[1]`. */
   readonly id: string
@@ -18,6 +22,8 @@ export interface HookHandler {
   readonly timeoutMs: number | undefined
   /** What the command finds besides, fixed by who named the file. */
   readonly env: Readonly<Record<string, string>>
+  /** Why it can never run, although it was to guard something: it counts as one that always fails. */
+  readonly unusable?: string
 }
 
 export interface HookFile {
@@ -38,9 +44,36 @@ const longestSeconds = 86_400
 /** Of a handler, what changes whether or how it runs, and what is not done here. */
 const foreignFields = ['if', 'args', 'shell', 'async', 'asyncRewake']
 
-/** What `text` declares. Whatever is wrong costs only itself. */
+/** Hooks that run behind what they are told of guard nothing. */
+const backgroundFields: ReadonlySet<string | undefined> = new Set(['async', 'asyncRewake'])
+
+/** What `text` declares. Whatever is wrong costs only itself; where it was to guard something, that stays guarded. */
 export function parseHookFile(text: string, place: HookFilePlace): HookFile {
   return new HookFileReader(place).read(text)
+}
+
+/** Of a file that cannot be read: it may have guarded every call. */
+export function unusableFile(why: string, { label, dialect }: HookFilePlace): HookHandler {
+  const point = 'PreToolUse'
+  return { ...everything, id: label, point, dialect, unusable: why }
+}
+
+/** For every call. */
+const everything = {
+  matcher: undefined,
+  matches: toMatcher(undefined, 'names'),
+  command: '',
+  timeoutMs: undefined,
+  env: {},
+} as const
+
+/** Where hooks are declared, and for what. */
+interface Spot {
+  readonly point: HookPoint
+  /** Its place in the file. */
+  readonly where: string
+  readonly matcher?: string | undefined
+  readonly matches?: Matcher
 }
 
 class HookFileReader {
@@ -58,102 +91,115 @@ class HookFileReader {
     return { handlers: this.#handlers, problems: this.#problems }
   }
 
-  #parse(text: string): Readonly<Record<string, unknown>> | undefined {
+  #parse(text: string): Fields | undefined {
     try {
-      const root: unknown = JSON.parse(text)
+      const root: unknown = JSON.parse(text.replace(/^\uFEFF/, ''))
       if (isFields(root)) return root
-      this.#leaveOut('', 'it is no JSON object')
+      this.#giveUp('it is no JSON object')
     } catch (error) {
-      this.#leaveOut('', `it is no JSON: ${messageOf(error)}`)
+      this.#giveUp(`it is no JSON: ${messageOf(error)}`)
     }
     return undefined
   }
 
-  #readPoints(root: Readonly<Record<string, unknown>>): void {
+  #readPoints(root: Fields): void {
     const { hooks } = root
-    // Settings need not have any.
-    if (hooks === undefined && /settings[^/]*$/.test(this.#place.label)) return
-    if (!isFields(hooks)) {
-      this.#leaveOut('', 'its "hooks" are no object')
-      return
-    }
+    if (hooks === undefined) {
+      const misplaced = [...guardedPoints].find(name => root[name] !== undefined)
+      if (misplaced !== undefined) this.#giveUp(`its "${misplaced}" is not in "hooks"`)
+      // Settings need not have any.
+      else if (!/settings[^/]*$/.test(this.#place.label)) this.#leaveOut('', 'it has no "hooks"')
+    } else if (isFields(hooks)) {
+      for (const [name, groups] of Object.entries(hooks)) this.#readPoint(name, groups)
+    } else this.#giveUp('its "hooks" are no object')
+  }
+
+  #readPoint(name: string, groups: unknown): void {
     const { points } = this.#place.dialect
-    for (const [name, groups] of Object.entries(hooks)) {
-      const point = [...points].find(each => each === name)
-      if (point === undefined)
-        this.#leaveOut(name, `there is no such event here${nearest(name, [...points])}`)
-      else if (!Array.isArray(groups)) this.#leaveOut(name, 'it is no list')
-      else groups.forEach((group: unknown, index) => this.#readGroup(group, point, `${point}[${index}]`))
-    }
+    const point = [...points].find(each => each === name)
+    if (point === undefined) {
+      const hint = nearest(name, points)
+      const why = `there is no such event here${hint}`
+      const meant = [...guardedPoints].find(each => hint.includes(`"${each}"`))
+      if (meant === undefined) this.#leaveOut(name, why)
+      else this.#refuse({ point: meant, where: name }, why)
+    } else if (!Array.isArray(groups)) this.#refuse({ point, where: point }, 'it is no list')
+    else groups.forEach((group: unknown, index) => this.#readGroup(group, point, `${point}[${index}]`))
   }
 
   #readGroup(group: unknown, point: HookPoint, where: string): void {
+    const spot = { point, where, ...(isFields(group) && this.#matcherOf(group['matcher'], point, where)) }
     if (!isFields(group) || !Array.isArray(group['hooks'])) {
-      this.#leaveOut(where, 'it has no list "hooks"')
+      this.#refuse(spot, 'it has no list "hooks"')
       return
     }
-    const { matcher, hooks } = group
-    const matches = this.#matcherOf(matcher, where)
+    const { matches } = spot
     if (matches === undefined) return
-    for (const [index, hook] of (hooks as unknown[]).entries()) {
-      const at = `${where}.hooks[${index}]`
-      const read = this.#readHook(hook, at)
-      if (read === undefined) continue
-      this.#handlers.push({
-        id: `${this.#place.label} ${at}`,
-        point,
-        dialect: this.#place.dialect,
-        matcher: isText(matcher) ? matcher : undefined,
-        matches,
-        env: this.#place.env ?? {},
-        ...read,
-      })
-    }
+    for (const [index, hook] of (group['hooks'] as unknown[]).entries())
+      this.#readHook(hook, { ...spot, matches, where: `${where}.hooks[${index}]` })
   }
 
-  #matcherOf(matcher: unknown, where: string): Matcher | undefined {
+  #matcherOf(matcher: unknown, point: HookPoint, where: string): Pick<Spot, 'matcher' | 'matches'> {
     if (matcher !== undefined && typeof matcher !== 'string') {
-      this.#leaveOut(where, `its matcher is ${JSON.stringify(matcher)}, no text`)
-      return undefined
+      this.#refuse({ point, where }, `its matcher is ${JSON.stringify(matcher)}, no text`)
+      return {}
     }
     try {
-      return toMatcher(matcher, this.#place.dialect.matcherMode)
+      const matches = toMatcher(matcher, this.#place.dialect.matcherMode)
+      return { matcher: isText(matcher) ? matcher : undefined, matches }
     } catch (error) {
-      this.#leaveOut(where, `its matcher ${JSON.stringify(matcher)} is no pattern: ${messageOf(error)}`)
-      return undefined
+      const why = `its matcher ${JSON.stringify(matcher)} is no pattern: ${messageOf(error)}`
+      this.#refuse({ point, where }, why)
+      return {}
     }
   }
 
-  #readHook(hook: unknown, where: string): Pick<HookHandler, 'command' | 'timeoutMs'> | undefined {
+  #readHook(hook: unknown, spot: Spot & { readonly matches: Matcher }): void {
     if (!isFields(hook)) {
-      this.#leaveOut(where, 'it is no object')
-      return undefined
+      this.#refuse(spot, 'it is no object')
+      return
     }
     const { type, command } = hook
     const foreign = foreignFields.find(name => hook[name] !== undefined && hook[name] !== false)
-    if (type !== 'command') this.#leaveOut(where, `hooks of type ${JSON.stringify(type)} do not run here`)
-    else if (!isText(command) || command.trim() === '') this.#leaveOut(where, 'it has no command')
-    else if (foreign !== undefined) this.#leaveOut(where, `its "${foreign}" is not supported`)
+    if (type !== 'command') this.#refuse(spot, `hooks of type ${JSON.stringify(type)} do not run here`)
+    else if (!isText(command) || command.trim() === '') this.#refuse(spot, 'it has no command')
+    else if (backgroundFields.has(foreign)) this.#leaveOut(spot.where, `its "${foreign}" is not supported`)
+    else if (foreign !== undefined) this.#refuse(spot, `its "${foreign}" is not supported`)
     else {
-      const timeoutMs = this.#timeoutOf(hook, where)
-      return timeoutMs === 'bad' ? undefined : { command, timeoutMs }
+      const timeoutMs = this.#timeoutOf(hook, spot)
+      if (timeoutMs !== 'bad') this.#handlers.push({ ...this.#handlerAt(spot), command, timeoutMs })
     }
-    return undefined
   }
 
-  #timeoutOf(hook: Readonly<Record<string, unknown>>, where: string): number | undefined | 'bad' {
+  #timeoutOf(hook: Fields, spot: Spot): number | undefined | 'bad' {
     const name = this.#place.dialect.timeoutFields.find(each => hook[each] !== undefined)
     if (name === undefined) return undefined
     const seconds = hook[name]
     if (typeof seconds === 'number' && seconds > 0 && seconds <= longestSeconds)
       return Math.ceil(seconds * 1000)
     const allowed = `a number of seconds above 0 and at most ${longestSeconds}`
-    this.#leaveOut(where, `its ${name} is ${JSON.stringify(seconds)}, not ${allowed}`)
+    this.#refuse(spot, `its ${name} is ${JSON.stringify(seconds)}, not ${allowed}`)
     return 'bad'
+  }
+
+  #handlerAt({ point, where, matcher, matches = everything.matches }: Spot): HookHandler {
+    const { label, dialect, env = {} } = this.#place
+    return { ...everything, id: `${label} ${where}`, point, dialect, matcher, matches, env }
+  }
+
+  /** The whole file. */
+  #giveUp(why: string): void {
+    this.#handlers.push(unusableFile(why, this.#place))
+  }
+
+  /** Left out, unless it was to guard something. */
+  #refuse(spot: Spot, why: string): void {
+    if (guardedPoints.has(spot.point)) this.#handlers.push({ ...this.#handlerAt(spot), unusable: why })
+    else this.#leaveOut(spot.where, why)
   }
 
   #leaveOut(where: string, why: string): void {
     const what = where === '' ? this.#place.label : `${this.#place.label} ${where}`
-    this.#problems.push(`${what} is left out: ${why}`)
+    this.#problems.push(leftOutText(what, why))
   }
 }

@@ -4,11 +4,12 @@ import { messageOf } from '../../kernel/index.ts'
 import type { Context } from '../../kernel/index.ts'
 import { projectParts } from '../trust/index.ts'
 import type { TrustPart } from '../trust/index.ts'
-import { parseHookFile } from './hook-file.ts'
-import type { HookHandler } from './hook-file.ts'
+import type { HooksConfig } from './config.ts'
+import { parseHookFile, unusableFile } from './hook-file.ts'
+import type { HookFile, HookHandler } from './hook-file.ts'
 import type { HookNoticeCode } from './notice.ts'
 import type { HookSource } from './sources.ts'
-import { changedText, untrustedText } from './text.ts'
+import { changedText, leftOutText, untrustedText, unusableText } from './text.ts'
 
 /** Tells the person. */
 export type TellNotice = (code: HookNoticeCode, message: string) => void
@@ -21,7 +22,7 @@ interface LoadedFile {
 
 interface FoundFile {
   readonly source: HookSource
-  readonly path: string
+  readonly path: string | undefined
   readonly stamp: string
 }
 
@@ -29,6 +30,7 @@ export interface HookFilesPlace {
   /** Of the session. */
   readonly folder: string | undefined
   readonly sources: readonly HookSource[]
+  readonly config: Pick<HooksConfig, 'home' | 'onFailure'>
   readonly tell: TellNotice
 }
 
@@ -44,15 +46,17 @@ export class HookFiles {
   readonly #ctx: Context
   readonly #folder: string | undefined
   readonly #sources: readonly HookSource[]
+  readonly #config: HookFilesPlace['config']
   readonly #tell: TellNotice
   readonly #loaded = new Map<HookSource, LoadedFile>()
   /** What was said already, so that it is said once. */
   readonly #told = new Set<string>()
 
-  constructor(ctx: Context, { folder, sources, tell }: HookFilesPlace) {
+  constructor(ctx: Context, { folder, sources, config, tell }: HookFilesPlace) {
     this.#ctx = ctx
     this.#folder = folder
     this.#sources = sources
+    this.#config = config
     this.#tell = tell
   }
 
@@ -76,38 +80,50 @@ export class HookFiles {
 
   async #find(source: HookSource): Promise<FoundFile | undefined> {
     const { path, label, isOfProject } = source
-    if (path === undefined) {
-      this.#once('HOOK_NOT_LOADED', `${label} is left out: a hook file is named from / or ~/`)
-      return undefined
-    }
+    if (path === undefined) return { source, path, stamp: 'nowhere' }
     try {
-      const { mtimeMs, size, ino } = await stat(path)
-      return { source, path, stamp: `${ino}.${size}.${mtimeMs}` }
+      const { mtimeMs, ctimeMs, size, ino } = await stat(path)
+      return { source, path, stamp: `${ino}.${size}.${mtimeMs}.${ctimeMs}` }
     } catch (error) {
-      if (!isOfProject) this.#once('HOOK_NOT_LOADED', `${label} is left out: ${messageOf(error)}`)
+      if (!isOfProject) this.#once('HOOK_NOT_LOADED', leftOutText(label, messageOf(error)))
       return undefined
     }
   }
 
-  async #load({ source, path, stamp }: FoundFile, expected?: string): Promise<void> {
+  async #load(file: FoundFile, expected?: string): Promise<void> {
+    const { path, source } = file
     const { label, dialect, env } = source
-    const bytes = await readFile(path).catch((error: unknown) => messageOf(error))
-    if (typeof bytes === 'string') this.#once('HOOK_NOT_LOADED', `${label} is left out: ${bytes}`)
-    else if (bytes.length > largestBytes)
-      this.#once('HOOK_NOT_LOADED', `${label} is left out: it is larger than ${largestBytes} bytes`)
+    const place = { label, dialect, env }
+    const bytes =
+      path === undefined
+        ? 'a hook file is named from / or ~/'
+        : await readFile(path).catch((error: unknown) => messageOf(error))
+    const giveUp = (why: string): void =>
+      this.#take(file, { handlers: [unusableFile(why, place)], problems: [] })
+    if (typeof bytes === 'string') giveUp(bytes)
+    else if (bytes.length > largestBytes) giveUp(`it is larger than ${largestBytes} bytes`)
     else if (expected !== undefined && createHash('sha256').update(bytes).digest('hex') !== expected)
       this.#once('HOOKS_CHANGED', changedText([label]))
-    else {
-      const { handlers, problems } = parseHookFile(bytes.toString('utf8'), { label, dialect, env })
-      this.#loaded.set(source, { stamp, handlers })
-      for (const problem of problems) this.#once('HOOK_NOT_LOADED', problem)
+    else this.#take(file, parseHookFile(bytes.toString('utf8'), place))
+  }
+
+  /** What cannot be used stays, to deny what it was to guard, unless failures count for nothing. */
+  #take({ source, stamp }: FoundFile, { handlers, problems }: HookFile): void {
+    const isStrict = this.#config.onFailure === 'deny'
+    const kept = isStrict ? handlers : handlers.filter(({ unusable }) => unusable === undefined)
+    this.#loaded.set(source, { stamp, handlers: kept })
+    for (const problem of problems) this.#once('HOOK_NOT_LOADED', problem)
+    for (const { id, unusable } of handlers) {
+      if (unusable === undefined) continue
+      this.#once('HOOK_NOT_LOADED', (isStrict ? unusableText : leftOutText)(id, unusable))
     }
   }
 
   /** A script beside a hook file that nobody admitted holds back the file too. */
   async #loadBrought(files: readonly FoundFile[]): Promise<void> {
     const folder = this.#folder ?? ''
-    const { parts, refused } = projectParts(folder)
+    const { home } = this.#config
+    const { parts, refused } = projectParts(folder, home === undefined ? {} : { home })
     const hooks = parts.filter(({ kind }) => kind === 'hooks')
     const trust = this.#ctx.get('trust')
     const waiting = (await trust?.pending(folder, hooks)) ?? hooks
@@ -117,8 +133,10 @@ export class HookFiles {
       const { label } = file.source
       const own = waiting.filter(({ path }) => folderOf(path) === folderOf(label))
       const part = hooks.find(({ path }) => path === label)
-      if (refused.includes(label) || part === undefined)
-        this.#once('HOOK_NOT_LOADED', `${label} is left out: it is a link, too large or cannot be read`)
+      if (refused.includes(label))
+        this.#once('HOOK_NOT_LOADED', leftOutText(label, 'it is a link, too large or cannot be read'))
+      // What nobody brings, as in the program's own folder, or what has just gone.
+      else if (part === undefined) this.#loaded.delete(file.source)
       else if (own.length === 0) await this.#load(file, part.sha256)
       else left.push(...own)
     }

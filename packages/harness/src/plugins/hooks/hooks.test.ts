@@ -9,6 +9,7 @@ import { createHarness, say } from '../../testing/index.ts'
 import { text } from '../llm-scripted/index.ts'
 import { sandbox } from '../sandbox/index.ts'
 import { subprocess } from '../subprocess/index.ts'
+import { trust } from '../trust/index.ts'
 import { hooks } from './index.ts'
 
 async function setup(t: TestContext) {
@@ -80,6 +81,20 @@ test('disposing the plugin takes its events and listeners away', async t => {
   agent.session.append('hook/result', { ...result, decision: 'maybe' } as never)
   mkdirSync(join(work, '.claude'))
   writeFileSync(join(work, '.claude/settings.json'), '{"hooks":{}}')
+  await turn()
+  assert.deepEqual(notices, [])
+})
+
+test("where a session works in the person's own folder, that of the program is no project's", async t => {
+  const { ctx, plugin, work, turn, notices } = await setup(t)
+  await plugin.dispose()
+  const home = join(work, '.dsh')
+  mkdirSync(home)
+  writeFileSync(join(home, 'hooks.json'), '{"hooks":{}}')
+  writeFileSync(join(home, 'log'), 'of a session')
+  await ctx.plugin(trust, { home })
+  await ctx.trust.grant(work)
+  await ctx.plugin(hooks, { home })
   await turn()
   assert.deepEqual(notices, [])
 })

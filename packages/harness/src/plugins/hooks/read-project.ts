@@ -3,13 +3,14 @@ import { join } from 'node:path'
 import { dialects } from './dialect.ts'
 import { parseHookFile } from './hook-file.ts'
 import { projectFiles } from './project-files.ts'
+import { unusableText } from './text.ts'
 
 export interface ProjectHooks {
   /** Relative to the project. */
   readonly path: string
   /** How many can run. */
   readonly count: number
-  /** What is left out, and why. */
+  /** What cannot run, and why. */
   readonly problems: readonly string[]
 }
 
@@ -25,7 +26,11 @@ export async function readProjectHooks(folder: string): Promise<readonly Project
       const text = isFile ? await readFile(path, 'utf8').catch(() => undefined) : undefined
       if (text === undefined) return []
       const { handlers, problems } = parseHookFile(text, { label, dialect: dialects[dialect] })
-      return [{ path: label, count: handlers.length, problems }]
+      const unusable = handlers.flatMap(({ id, unusable: why }) =>
+        why === undefined ? [] : [unusableText(id, why)],
+      )
+      const count = handlers.length - unusable.length
+      return [{ path: label, count, problems: [...problems, ...unusable] }]
     }),
   )
   return found.flat()

@@ -1,4 +1,4 @@
-import { messageOf } from '../../kernel/index.ts'
+import { HarnessError, messageOf } from '../../kernel/index.ts'
 import type { Context } from '../../kernel/index.ts'
 import { judgeConfined } from '../sandbox/index.ts'
 import type { ConfinedArgv, SandboxExecutionPolicy } from '../sandbox/index.ts'
@@ -101,7 +101,7 @@ async function confine(
   const readiness = (await sandbox?.readiness()) ?? { isReady: false, reason: 'none is loaded' }
   if (sandbox !== undefined && readiness.isReady) return await sandbox.confine(argv, policy)
   if (mayBeUnconfined) return undefined
-  throw new Error(unconfinedText)
+  throw new HarnessError('SANDBOX_UNAVAILABLE', unconfinedText)
 }
 
 /** Looked up, since a runner would not tell that there is none. */

@@ -8,6 +8,7 @@ import type { Context } from '../../kernel/index.ts'
 import { decodeHook, mergeOutputs } from './codec.ts'
 import type { HookOutput, MergedOutput } from './codec.ts'
 import type { HooksConfig } from './config.ts'
+import { guardedPoints } from './events.ts'
 import type { HookDecision, HookPoint } from './events.ts'
 import type { HookHandler } from './hook-file.ts'
 import { HookFiles } from './hook-files.ts'
@@ -17,7 +18,7 @@ import type { Occasion } from './payload.ts'
 import { runHook } from './run-hook.ts'
 import type { HookRun } from './run-hook.ts'
 import { sourcesOf } from './sources.ts'
-import { bounded, failedText, failureHint, noReason, stoppedText } from './text.ts'
+import { bounded, failedText, failureHint, noReason, stoppedText, unusableText } from './text.ts'
 
 export interface HookMoment {
   /** Undefined outside of a turn: then nothing is logged. */
@@ -38,8 +39,6 @@ export interface SessionHooksPlace {
   readonly tell: TellNotice
 }
 
-/** Where a hook that fails may have been the one that says no. */
-const guardedPoints: ReadonlySet<HookPoint> = new Set(['PreToolUse', 'UserPromptSubmit'])
 const shownStderrBytes = 500
 const keptProposals = 20
 const nothing = { exitCode: undefined, stdout: '', stderr: '', durationMs: 0 }
@@ -72,7 +71,7 @@ export class SessionHooks {
     this.#ctx = ctx
     this.#config = config
     this.tell = tell
-    this.#files = new HookFiles(ctx, { folder, sources: sourcesOf(config, folder), tell })
+    this.#files = new HookFiles(ctx, { folder, sources: sourcesOf(config, folder), config, tell })
   }
 
   /** Takes up what changed in the files. */
@@ -132,9 +131,9 @@ export class SessionHooks {
   #handlersFor(occasion: Occasion): readonly HookHandler[] {
     const names = namesOf(occasion)
     const seen = new Set<string>()
-    return this.#files.handlers.filter(({ point, matches, command, dialect, env }) => {
+    return this.#files.handlers.filter(({ id, point, matches, command, dialect, env, unusable }) => {
       if (point !== occasion.point || (hasNames(point) && !matches(names))) return false
-      const key = JSON.stringify([dialect.name, env, command])
+      const key = JSON.stringify(unusable === undefined ? [dialect.name, env, command] : id)
       const isFirst = !seen.has(key)
       seen.add(key)
       return isFirst
@@ -164,6 +163,7 @@ export class SessionHooks {
   }
 
   async #spawn(handler: HookHandler, occasion: Occasion, { turn, signal }: HookMoment): Promise<HookRun> {
+    if (handler.unusable !== undefined) return { ...nothing, isCancelled: false, problem: handler.unusable }
     const { agent } = this
     const { session } = agent
     const policy = await this.#ctx.sandboxPolicy.resolve({ session })
@@ -179,9 +179,11 @@ export class SessionHooks {
   }
 
   /** A hook that was to decide and failed decides as the configuration says. */
-  #judge({ id, point }: HookHandler, output: HookOutput, { isCancelled }: HookRun): HookOutput {
+  #judge({ id, point, unusable }: HookHandler, output: HookOutput, { isCancelled }: HookRun): HookOutput {
     const { problem } = output
     if (problem === undefined) return output
+    // That it is so was told when its file was read.
+    if (unusable !== undefined) return { ...output, decision: 'deny', reason: unusableText(id, unusable) }
     const text = failedText(id, bounded(problem))
     const isDenial = guardedPoints.has(point) && this.#config.onFailure === 'deny'
     if (!isCancelled) this.tell('HOOK_FAILED', isDenial ? `${text}${failureHint}` : text)

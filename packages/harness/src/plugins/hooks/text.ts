@@ -43,6 +43,16 @@ export function failedText(id: string, problem: string): string {
   return `the hook ${id} failed: ${problem}`
 }
 
+/** Of a file, or what stands in it. */
+export function leftOutText(what: string, why: string): string {
+  return `${what} is left out: ${why}`
+}
+
+/** Of a hook file, or what stands in it, that was to guard something: why that is denied, and the ways out. */
+export function unusableText(what: string, why: string): string {
+  return `${what} cannot be used: ${why}; until it is mended or removed, what it is for is denied (\`onFailure: allow\` of the plugin "hooks" in dsh.yml switches that off)`
+}
+
 /** For the person. */
 export function promptBlockedText(reason: string): string {
   return `a hook blocked the prompt: ${bounded(reason)}`
