@@ -117,6 +117,24 @@ test('a state that is kept already is named again', async () => {
   assert.equal(await world.run('false && rm file; true'), first)
 })
 
+for (const command of [
+  'shopt -s extglob; rm !(none)',
+  'x=rm; $x ignored',
+  'bash <<E\nrm ignored\nE',
+  `python3 -c "open('ignored', 'w')"`,
+  'cat file | sort -o ignored',
+  'git archive -o ignored HEAD 2>/dev/null || : > ignored',
+])
+  test(`ignored files come back after "${command}"`, async () => {
+    await using world = await createWorld({ isConfined: true })
+    await world.run(command).catch(() => '')
+    const point = world.session.last('restore/point')
+    const found = world.ctx.rewind.pointAt(world.session, point?.seq ?? 0)
+    assert.ok(found)
+    const paths = (await world.ctx.rewind.filesAt(found)).map(({ path }) => path)
+    assert.ok(paths.includes('ignored'), paths.join(' '))
+  })
+
 test('what is outside is asked for with its reason where nothing confines', async () => {
   await using world = await createWorld({ answer: 'rejected', yes: false })
   assert.match(await world.run('rm ../outside'), /^Error: the user rejected this call/)

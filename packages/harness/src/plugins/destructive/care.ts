@@ -13,6 +13,7 @@ import { messageOf, unlessAborted } from '../../kernel/index.ts'
 import type { Context } from '../../kernel/index.ts'
 import type { KeptState } from '../rewind/index.ts'
 import { destructionsOf, parseShell } from '../shell-command/index.ts'
+import type { Destruction } from '../shell-command/index.ts'
 import { readRefs } from './git-refs.ts'
 import type { GitFolder } from './git-refs.ts'
 import { isWithin, stakeOf, withinWorkspace } from './stake.ts'
@@ -108,7 +109,9 @@ export class Care {
     const all = await Promise.all(
       commands.map(async effect => {
         const program = await parseShell(effect.command)
-        return program === undefined ? [] : destructionsOf(program, { cwd: folderOf(effect, cwd) })
+        return program === undefined
+          ? [unreadable(effect)]
+          : destructionsOf(program, { cwd: folderOf(effect, cwd) })
       }),
     )
     const destructions = all.flat()
@@ -164,6 +167,11 @@ export class Care {
 
 function isInside({ isInside: isNamed, isOpen }: Stake): boolean {
   return isNamed || isOpen
+}
+
+/** Nobody knows what it does. */
+function unreadable({ command }: CommandEffect): Destruction {
+  return { kind: 'overwrite', command, paths: [], isDeep: false, isOpen: true }
 }
 
 function folderOf({ workdir }: CommandEffect, cwd: string): string {

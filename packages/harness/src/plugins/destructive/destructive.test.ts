@@ -85,7 +85,6 @@ test('what lies outside, or above, is told apart, and counts for nothing where i
   const { stake, base, work } = setup(t)
   for (const [text, path] of [
     ['rm ../outside', join(base, 'outside')],
-    [`rm -rf ${base}`, base],
     ['cd .. && rm outside', join(base, 'outside')],
   ] as const) {
     const found = await stake(text)
@@ -96,6 +95,22 @@ test('what lies outside, or above, is told apart, and counts for nothing where i
   assert.ok(open?.isOpen)
   assert.deepEqual(withinWorkspace(open)?.isInside, true)
   assert.equal(work, open.root)
+})
+
+test('what holds the workspace puts it at stake, in reach or not', async t => {
+  const { stake, base, work } = setup(t)
+  for (const text of [
+    `rm -rf ${base}`,
+    `rm -rf ${base}/*`,
+    'rm -rf ~/x',
+    `rsync --delete -r folder/ ${base}`,
+  ]) {
+    const found = await stake(text)
+    assert.equal(found?.isInside, true, text)
+    assert.equal(withinWorkspace(found)?.isInside, true, text)
+  }
+  for (const text of [`rm -rf ${work}x`, `rm -rf ${base}/outside`])
+    assert.notEqual((await stake(text))?.isInside, true, text)
 })
 
 test('the history of a repository is at stake where its folder would go', async t => {

@@ -112,9 +112,10 @@ async function addFiles(
   }
 }
 
+/** What lies above the workspace holds it. */
 function place(built: Builder, path: string, root: string): void {
-  if (isWithin(root, path)) built.isInside = true
-  else built.outside.add(path)
+  if (isWithin(root, path) || isWithin(path, root)) built.isInside = true
+  if (!isWithin(root, path)) built.outside.add(path)
 }
 
 /** Whether `path` is `folder`, or below it. */

@@ -4,7 +4,7 @@ import { assertNoGap, bodiesIn } from './gaps.ts'
 import { isHidden } from './hidden.ts'
 import type { ShellAssignment, ShellCommand, ShellRedirection } from './program.ts'
 import { redirectionOf } from './redirection.ts'
-import { unwrap } from './unwrap.ts'
+import { runsInput, unwrap } from './unwrap.ts'
 import { readWord } from './word.ts'
 import type { ReadWord } from './word.ts'
 
@@ -101,6 +101,7 @@ class Collector {
     if (!isTransparent) this.#add(at, simple)
     const [name] = simple.words
     const inner = { ...placed(at, { via: [...at.place.via, name?.value ?? ''] }), depth: at.depth + 1 }
+    if (runsInput(simple.words)) this.#readInput(simple, inner)
     for (const start of starts) {
       if (start.kind === 'text') this.#readInner(start.text, simple, inner)
       else
@@ -108,6 +109,15 @@ class Collector {
           { ...simple, words: start.words, assignments: [...simple.assignments, ...start.assignments] },
           inner,
         )
+    }
+  }
+
+  /** What stands in a here-document is expanded before it is run, so it need not be all. */
+  #readInput({ redirections }: Simple, inner: At): void {
+    for (const { text } of redirections) {
+      if (text === undefined) continue
+      if (/[$`\\]/.test(text)) this.isComplete = false
+      this.read(text, inner.place, inner.depth)
     }
   }
 

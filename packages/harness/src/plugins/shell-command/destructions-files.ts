@@ -1,7 +1,6 @@
 import type { Loss } from './loss.ts'
 import { split } from './split.ts'
 import type { Argument, Split } from './split.ts'
-import { programOf } from './program.ts'
 import type { ShellCommand } from './program.ts'
 
 type Reader = (args: readonly Argument[]) => readonly Loss[]
@@ -15,26 +14,46 @@ const readers: Readonly<Record<string, Reader>> = {
   wipefs: args => deleting(split(args).operands),
   blkdiscard: args => deleting(split(args).operands),
   find: readFind,
-  mv: args => readCopy(args, { isDeep: false }),
+  mv: args => [...readCopy(args, { isDeep: false }), ...readMovedAway(args)],
   cp: args => readCopy(args, { isDeep: /[rRa]/ }),
   install: args => readCopy(args, { isDeep: false }),
-  ln: args => (has(args, 'f', '--force') ? readCopy(args, { isDeep: false }) : []),
+  // Its -n is no promise to leave files alone.
+  ln: args =>
+    has(args, 'f', '--force') ? readCopy(args, { isDeep: false, sparing: ['b', '--backup'] }) : [],
+  uniq: args => overwriting(split(args, ['f', 's', 'w']).operands.slice(1, 2)),
+  zip: args => (has(args, 'm', '--move') ? deleting(split(args).operands.slice(1)) : []),
   rsync: readRsync,
   truncate: args => overwriting(split(args, ['s', 'r']).operands),
   tee: args => (has(args, 'a', '--append') ? [] : overwriting(split(args).operands)),
   dd: readDd,
   tar: readTar,
   unzip: readUnzip,
-  curl: args => overwriting(valuesOf(split(args, ['o', '--output']), ['o', '--output'])),
+  curl: readCurl,
   wget: args => overwriting(valuesOf(split(args, ['O', '--output-document']), ['O', '--output-document'])),
 }
 
 /** What a command that is not git may destroy. */
-export function fileLosses(command: ShellCommand): readonly Loss[] {
-  const program = programOf(command)
-  if (program === undefined || !Object.hasOwn(readers, program)) return []
-  const args = command.words.map((value, index) => ({ value, stem: command.stems[index] ?? '' })).slice(1)
-  return readers[program]?.(args) ?? []
+export function fileLosses({ words, stems }: ShellCommand, program: string): readonly Loss[] {
+  const args = words.map((value, index) => ({ value, stem: stems[index] ?? '' })).slice(1)
+  return Object.hasOwn(readers, program) ? (readers[program]?.(args) ?? []) : readOutput(args)
+}
+
+const outputOption = /^(?:-[a-zA-Z]*o|--?out|--output)$/
+const outputValue = /^(?:-o|--output=)(?![-=])/
+
+/** Most programs that write a file take its name like this; for others a file of that name has to be there by chance. */
+function readOutput(args: readonly Argument[]): readonly Loss[] {
+  return overwriting(
+    args.flatMap((arg, index) => {
+      if (outputOption.test(arg.value ?? '')) return args[index + 1] ?? []
+      const [start] = outputValue.exec(arg.stem) ?? []
+      return start === undefined ? [] : withoutStart(arg, start.length)
+    }),
+  )
+}
+
+function withoutStart({ value, stem }: Argument, length: number): Argument {
+  return { value: value?.slice(length), stem: stem.slice(length) }
 }
 
 /** The folder that all of a pattern lies in, as `folder/*`, where it is sure. */
@@ -61,10 +80,13 @@ function pathOf({ value, stem }: Argument): string | undefined {
 /** Where each file of a copy or a move comes to lie: the target, or in it under its own name. */
 function readCopy(
   args: readonly Argument[],
-  { isDeep }: { readonly isDeep: false | RegExp },
+  {
+    isDeep,
+    sparing = ['n', '--no-clobber', 'b', '--backup'],
+  }: { readonly isDeep: false | RegExp; readonly sparing?: readonly string[] },
 ): readonly Loss[] {
   const { options, values, operands } = split(args, ['t', 'S', 'm', 'o', 'g', '--target-directory'])
-  if (['n', '--no-clobber', 'b', '--backup'].some(option => options.has(option))) return []
+  if (sparing.some(option => options.has(option))) return []
   const folder = values.get('t') ?? values.get('--target-directory')
   const target = folder ?? operands.at(-1)
   const sources = folder === undefined ? operands.slice(0, -1) : operands
@@ -129,14 +151,45 @@ function readTar(args: readonly Argument[]): readonly Loss[] {
   const isExtracting =
     has(args, 'x', '--extract') || has(args, 'x', '--get') || /^[a-zA-Z]*x/.test(first?.value ?? '-')
   const { options, values } = split(args, ['C', 'f', '--directory', '--file'])
-  if (!isExtracting || options.has('k') || options.has('--keep-old-files')) return []
+  if (!isExtracting) return readArchive(args, values)
+  if (options.has('k') || options.has('--keep-old-files')) return []
   const folder = values.get('C') ?? values.get('--directory') ?? { value: '.', stem: '.' }
   return [{ kind: 'overwrite', paths: [pathOf(folder)], isDeep: true }]
 }
 
+/** The archive itself, and what goes once it is in there. */
+function readArchive(args: readonly Argument[], values: Split['values']): readonly Loss[] {
+  const cluster = args[0]?.value ?? ''
+  const isMaking = /^-?[a-zA-Z]*c/.test(cluster) || has(args, 'c', '--create')
+  const isOld = isMaking && /^[a-zA-Z]*f[a-zA-Z]*$/.test(cluster)
+  const archive = isOld ? args[1] : (values.get('f') ?? values.get('--file'))
+  const removed = has(args, '', '--remove-files') ? split(args, ['f', '--file']).operands : []
+  return [...(isMaking && archive !== undefined ? overwriting([archive]) : []), ...deleting(removed)]
+}
+
+/** What leaves the folder comes to lie where nothing may be kept. */
+function readMovedAway(args: readonly Argument[]): readonly Loss[] {
+  const { values, operands } = split(args, ['t', 'S', '--target-directory'])
+  const folder = values.get('t') ?? values.get('--target-directory')
+  const target = folder ?? operands.at(-1)
+  if (target === undefined || !/^(?:\/|\.\.(?:\/|$)|$)/.test(target.stem)) return []
+  return deleting(folder === undefined ? operands.slice(0, -1) : operands)
+}
+
+function readCurl(args: readonly Argument[]): readonly Loss[] {
+  const read = split(args, ['o', '--output'])
+  const isNamed = read.options.has('O') || read.options.has('--remote-name')
+  const names = read.operands.map(({ value }) => ({ value: value && baseName(value), stem: '' }))
+  return [
+    ...overwriting(valuesOf(read, ['o', '--output'])),
+    ...(isNamed ? overwriting(names.filter(({ value }) => value !== undefined)) : []),
+  ]
+}
+
 function readUnzip(args: readonly Argument[]): readonly Loss[] {
   const { options, values } = split(args, ['d'])
-  if (!options.has('o')) return []
+  // Without either it asks, and its answer may come from a pipe.
+  if (['n', 'l', 't', 'v', 'p', 'z'].some(option => options.has(option))) return []
   return [{ kind: 'overwrite', paths: [pathOf(values.get('d') ?? { value: '.', stem: '.' })], isDeep: true }]
 }
 

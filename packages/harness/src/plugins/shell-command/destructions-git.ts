@@ -33,7 +33,7 @@ const readers: Readonly<Record<string, (deed: Deed) => readonly Loss[]>> = {
   switch: deed =>
     deed.has(/^(?:-[a-zA-Z]*f|--force|--discard-changes)/)
       ? [discardAll]
-      : branchMoved(deed, /^-C|^--force-create/),
+      : branchMoved(deed, /^-C|^--force-create/, 'C'),
   restore: readRestore,
   clean: deed => (deed.has(/^-[a-zA-Z]*n|^--dry-run$/) ? [] : [{ kind: 'delete', isDeep: true }]),
   stash: readStash,
@@ -58,6 +58,17 @@ const readers: Readonly<Record<string, (deed: Deed) => readonly Loss[]>> = {
   'filter-repo': () => [discardAll, { kind: 'objects' }],
   'update-ref': ({ operands }) => [{ kind: 'refs', refs: operands.slice(0, 1).filter(isWord) }],
   gc: deed => (deed.has(/^--prune(?:=(?:now|all))?$/) ? [{ kind: 'objects' }] : []),
+  repack: deed => (deed.has(/^-[a-zA-Z]*a/) && deed.has(/^-[a-zA-Z]*d/) ? [{ kind: 'objects' }] : []),
+  fetch: readFetch,
+  pull: readFetch,
+  archive: outputOf,
+  diff: outputOf,
+  log: outputOf,
+  show: outputOf,
+  bundle: deed =>
+    deed.rest[0] === 'create'
+      ? [{ kind: 'overwrite', paths: inFolder(deed, deed.operands.slice(1, 2)) }]
+      : [],
   prune: deed => (deed.has(/^-n$|^--dry-run$/) ? [] : [{ kind: 'objects' }]),
   reflog: ({ rest: [first] }) => (first === 'expire' || first === 'delete' ? [{ kind: 'objects' }] : []),
 }
@@ -66,6 +77,9 @@ const readers: Readonly<Record<string, (deed: Deed) => readonly Loss[]>> = {
 export function gitLosses({ words }: ShellCommand): readonly Loss[] {
   const read = readOptions(words, globalOptions)
   const name = read === undefined ? undefined : words[read.next]
+  // A deed of its own making may be anything.
+  if (read?.options.some(([option, value]) => option === 'c' && /^alias\./i.test(value ?? '')) === true)
+    return [{ kind: 'delete', isDeep: true, repository: '' }]
   if (read === undefined || name === undefined || !Object.hasOwn(readers, name)) return []
   const rest = words.slice(read.next + 1)
   const end = rest.indexOf('--')
@@ -92,7 +106,7 @@ function readCheckout(deed: Deed): readonly Loss[] {
   const { behind, operands } = deed
   if (deed.has(/^-[a-zA-Z]*f|^--force$/)) return [discardAll]
   if (behind !== undefined) return behind.length === 0 ? [] : [discard(deed, behind)]
-  if (deed.has(/^-[bB]$|^--orphan$/)) return branchMoved(deed, /^-B$/)
+  if (deed.has(/^-[bB]|^--orphan$/)) return branchMoved(deed, /^-B/, 'B')
   if (deed.has(/^--pathspec-from-file/)) return [discardAll]
   // A branch, or files: those that are there tell.
   return operands.length === 0 ? [] : [discard(deed, operands)]
@@ -112,18 +126,35 @@ function readStash({ rest: [first] }: Deed): readonly Loss[] {
   return putsAway ? [discardAll] : []
 }
 
-function branchMoved(deed: Deed, forced: RegExp): readonly Loss[] {
-  return deed.has(forced)
-    ? [
-        {
-          kind: 'refs',
-          refs: deed.operands
-            .slice(0, 1)
-            .filter(isWord)
-            .map(name => `refs/heads/${name}`),
-        },
-      ]
-    : []
+/** The name stands behind the option, or in the same word. */
+function branchMoved(deed: Deed, forced: RegExp, letter: string): readonly Loss[] {
+  if (!deed.has(forced)) return []
+  const option = deed.rest.find(word => word?.startsWith(`-${letter}`) === true)
+  const attached = option?.slice(2) ?? ''
+  const names = attached === '' ? deed.operands.slice(0, 1).filter(isWord) : [attached]
+  return [{ kind: 'refs', refs: names.map(name => `refs/heads/${name}`) }]
+}
+
+/** Branches that are put where another repository has them, whatever they were. */
+function readFetch(deed: Deed): readonly Loss[] {
+  const isAnyForced = deed.has(/^-[a-zA-Z]*f|^--force$/)
+  const refs = deed.operands.filter(isWord).flatMap(word => {
+    const [source = '', target] = word.split(':')
+    if (target === undefined || target === '' || !(isAnyForced || source.startsWith('+'))) return []
+    return [target.startsWith('refs/') ? target : `refs/heads/${target}`]
+  })
+  return refs.length === 0 ? [] : [{ kind: 'refs', refs }]
+}
+
+/** A file that the deed writes: `--output=FILE`, and `-o FILE` where it has that. */
+function outputOf(deed: Deed): readonly Loss[] {
+  const option = /^(?:-o|--output)(?:=?)(.*)$/
+  const paths = deed.rest.flatMap((word, index) => {
+    const given = word === undefined ? undefined : option.exec(word)?.[1]
+    if (given === undefined || word?.startsWith('--output-') === true) return []
+    return [given === '' ? deed.rest[index + 1] : given]
+  })
+  return paths.length === 0 ? [] : [{ kind: 'overwrite', paths: inFolder(deed, paths) }]
 }
 
 function refsOf({ operands }: Deed, prefix: string): Loss {

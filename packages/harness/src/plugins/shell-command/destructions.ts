@@ -1,8 +1,8 @@
 import { resolve } from 'node:path'
+import { codeLosses } from './destructions-code.ts'
 import { fileLosses, folderOf } from './destructions-files.ts'
 import { gitLosses } from './destructions-git.ts'
 import type { DestructionKind, Loss } from './loss.ts'
-import { programOf } from './program.ts'
 import type { ShellCommand, ShellProgram } from './program.ts'
 
 /** What a command may destroy, if it is there. */
@@ -49,8 +49,17 @@ export function lossesOf(command: ShellCommand): readonly Loss[] {
     .filter(target => target === undefined || !target.startsWith('/dev/'))
   const redirected: readonly Loss[] =
     overwritten.length === 0 ? [] : [{ kind: 'overwrite', paths: overwritten }]
-  const own = programOf(command) === 'git' ? gitLosses(command) : fileLosses(command)
-  return [...redirected, ...own]
+  return [...redirected, ...ownLosses(command)]
+}
+
+function ownLosses(command: ShellCommand): readonly Loss[] {
+  if (command.words.length === 0) return []
+  // A function is known by its name, and may pass on to the program of that name.
+  const name = command.words[0] ?? command.stems[0] ?? ''
+  const program = name.slice(name.lastIndexOf('/') + 1)
+  if (program === '') return [{ kind: 'overwrite', paths: [undefined] }]
+  if (program === 'git') return gitLosses(command)
+  return [...fileLosses(command, program), ...codeLosses(command, program)]
 }
 
 function toDestruction(loss: Loss, { text }: ShellCommand, folders: Folders): Destruction {

@@ -14,6 +14,8 @@ export interface ShellRedirection {
   readonly target: string | undefined
   /** What the path surely begins with. */
   readonly stem: string
+  /** Of a here-document or here-string, as it is written: what is expanded in it stands as it is. */
+  readonly text?: string
 }
 
 /** One simple command, wherever it stands in a program. */

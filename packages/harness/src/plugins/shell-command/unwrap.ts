@@ -116,6 +116,15 @@ function unwrapShell(words: readonly ReadWord[], isOther: boolean): Unwrapped {
   return { starts, isTransparent: !isOther && starts.length > 0 }
 }
 
+/** Whether `words` start a shell that runs what it is given as input. */
+export function runsInput(words: readonly ReadWord[]): boolean {
+  const values = words.map(({ value }) => value)
+  if (values[0] === undefined || !Object.hasOwn(shells, systemName(values[0]))) return false
+  const read = readOptions(values, shellOptions)
+  if (read === undefined || read.options.some(([name]) => name === 'c')) return false
+  return read.next === values.length || read.options.some(([name]) => name === 's')
+}
+
 const findStarters = new Set(['-exec', '-execdir', '-ok', '-okdir', '-x', '-X', '--exec', '--exec-batch'])
 
 function unwrapFind(words: readonly ReadWord[]): Unwrapped {
