@@ -84,3 +84,17 @@ test('a path that is not there is held at its first part that is missing', () =>
   assert.equal(firstMissing(place.at('a/b'), place.root), place.at('a/b'))
   assert.equal(firstMissing(place.at('x/y'), place.root), place.at('x'))
 })
+
+test('where a name cannot be taken whole, nothing of it stays', t => {
+  using place = setup()
+  const { writeSync } = fs
+  t.mock.method(fs, 'writeSync', (file: number) => {
+    writeSync(file, 'h')
+    throw Object.assign(new Error('no space'), { code: 'ENOSPC' })
+  })
+  for (const name of ['.envrc', 'commondir'])
+    assert.throws(() => place.holders.take(place.at(name)), { code: 'ENOSPC' })
+  assert.deepEqual([fs.readdirSync(place.root), [...place.holders.paths]], [[], []])
+  t.mock.restoreAll()
+  assert.equal(place.holders.take(place.at('.envrc')), 'there')
+})

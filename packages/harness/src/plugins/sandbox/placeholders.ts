@@ -4,6 +4,7 @@ import {
   readdirSync,
   readFileSync,
   rmdirSync,
+  rmSync,
   unlinkSync,
   writeFileSync,
 } from 'node:fs'
@@ -65,10 +66,18 @@ export class Placeholders {
   }
 }
 
+/** All of it or nothing: half of it, on a disk that is full, would mean something else. */
 function make(path: string): void {
-  if (basename(path) === 'commondir') return writeFileSync(path, commonFolder, { flag: 'wx', mode: 0o444 })
-  mkdirSync(path)
-  return writeFileSync(join(path, signName), placeholderSign, { flag: 'wx', mode: 0o444 })
+  const isFile = basename(path) === 'commondir'
+  if (!isFile) mkdirSync(path)
+  const file = isFile ? path : join(path, signName)
+  try {
+    writeFileSync(file, isFile ? commonFolder : placeholderSign, { flag: 'wx', mode: 0o444 })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') rmSync(isFile ? path : file, { force: true })
+    if (!isFile) remove(path)
+    throw error
+  }
 }
 
 /** Takes away those of `paths` that are ours; returns those that a process still has mounted. */
