@@ -242,7 +242,9 @@ test('a full disk in the middle of the work names the session to go on with', as
   const { dsh, provider, work } = bench(t)
   let answer = reply.toolCall('bash', { command: 'echo one >> done', description: 'Do it' })
   await provider({ fallback: () => answer })
-  const full = await dsh(['run', '--yes', say], { env: preload({ DSH_TEST_FULL_AFTER: '6' }) })
+  // Unconfined, so that all that is written is the log.
+  const words = ['run', '--permission', 'full-access', say]
+  const full = await dsh(words, { env: preload({ DSH_TEST_FULL_AFTER: '6' }) })
   assert.equal(full.code, 1)
   const done = readFileSync(join(work, 'done'), 'utf8')
   assert.match(full.stderr, /^error STORE_FAILED: .*no space is left/m)
