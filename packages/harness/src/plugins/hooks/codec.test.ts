@@ -163,3 +163,32 @@ test('the first stop and the first other input count, contexts and messages in o
     updatedInput: { a: 1 },
   })
 })
+
+test('a decision at a place where none is looked for is a failure, not silence', () => {
+  const verdict = JSON.stringify({ decision: 'block', reason: 'no' })
+  const misplaced = { problem: 'its JSON does not begin what it printed' }
+  for (const stdout of [
+    `loading\n${verdict}`,
+    `loading\n${JSON.stringify({ decision: 'block' }, null, 2)}`,
+    `loading\n${verdict}\nbye`,
+    `[${verdict}]`,
+  ])
+    for (const point of ['PreToolUse', 'UserPromptSubmit'] as const)
+      assert.deepEqual(decode({ exitCode: 0, stdout, point }), misplaced, stdout)
+  for (const stdout of ['see "decision": it is in {"decision"', 'x\n{"a": 1}', '[1]\n"decision"'])
+    assert.deepEqual(decode({ exitCode: 0, stdout, point: 'PreToolUse' }), {}, stdout)
+  assert.deepEqual(decode(say({ permissionDecision: 'deny', updatedInput: {} })), {
+    problem: 'permissionDecision is not in hookSpecificOutput; updatedInput is not in hookSpecificOutput',
+  })
+  assert.deepEqual(decode(specific({ decision: 'block' })), {
+    problem: 'decision is in hookSpecificOutput',
+  })
+})
+
+test('other arguments that are nested too deeply to be compared are a failure', () => {
+  const nested = (levels: number) => JSON.parse(`${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`) as object
+  assert.deepEqual(decode(specific({ updatedInput: nested(100) })), { updatedInput: nested(100) })
+  assert.deepEqual(decode(specific({ updatedInput: nested(3000) })), {
+    problem: 'updatedInput is nested more than 100 levels deep',
+  })
+})

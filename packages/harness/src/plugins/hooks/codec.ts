@@ -41,6 +41,11 @@ export interface MergedOutput {
 
 type Fields = Readonly<Record<string, unknown>>
 
+const verdictKeys = ['continue', 'decision', 'hookSpecificOutput']
+const verdictKey = new RegExp(`"(${verdictKeys.join('|')})"`)
+/** Of JSON in JSON that a hook gives. */
+const mostLevels = 100
+
 /** What the exit, and the JSON or text on standard output, of a hook of `point` say. */
 export function decodeHook(
   { exitCode, stdout, stderr }: HookExit,
@@ -52,8 +57,28 @@ export function decodeHook(
   if (exitCode !== 0) return { problem: `it exited with ${exitCode}` }
   const text = stdout.trim()
   if (text.startsWith('{')) return decodeJson(text, point, dialect)
+  if (holdsVerdict(text)) return { problem: 'its JSON does not begin what it printed' }
   const isContext = text !== '' && dialect.contextFromStdout.has(point)
   return isContext ? { additionalContext: text } : {}
+}
+
+/** Whether a line, or all from there on, says in JSON what nobody would say in text alone. */
+function holdsVerdict(text: string): boolean {
+  if (!verdictKey.test(text)) return false
+  const lines = text.split('\n')
+  const at = lines.findIndex(line => /^\s*[{[]/.test(line))
+  return [lines.slice(at).join('\n'), ...lines.slice(at)].some(isVerdict)
+}
+
+function isVerdict(text: string): boolean {
+  if (!/^\s*[{[]/.test(text) || !verdictKey.test(text)) return false
+  try {
+    const value: unknown = JSON.parse(text)
+    const entries: readonly unknown[] = Array.isArray(value) ? value : [value]
+    return entries.some(entry => isFields(entry) && verdictKeys.some(key => Object.hasOwn(entry, key)))
+  } catch {
+    return false
+  }
 }
 
 function decodeJson(text: string, point: HookPoint, dialect: HookDialect): HookOutput {
@@ -65,7 +90,9 @@ function decodeJson(text: string, point: HookPoint, dialect: HookDialect): HookO
   }
   // Text that begins with a brace is an object, or no JSON.
   const fields = value as Fields
-  const problems: string[] = []
+  const problems = ['permissionDecision', 'updatedInput']
+    .filter(name => fields[name] !== undefined)
+    .map(name => `${name} is not in hookSpecificOutput`)
   const said = {
     ...readStop(fields, problems),
     ...readDecision(fields, problems),
@@ -114,10 +141,13 @@ function readSpecific(specific: unknown, { point, dialect, problems }: Reading):
   const additionalContext = textOf(specific, 'additionalContext', problems)
   const isInput = updatedInput !== undefined && updatedInput !== null
   if (isInput && !isFields(updatedInput)) problems.push(`updatedInput is ${shown(updatedInput)}`)
+  const isDeep = isDeeper(updatedInput, mostLevels)
+  if (isDeep) problems.push(`updatedInput is nested more than ${mostLevels} levels deep`)
+  if (specific['decision'] !== undefined) problems.push('decision is in hookSpecificOutput')
   return {
     ...readPermission(specific, { point, dialect, problems }),
     ...texts({ additionalContext }),
-    ...(isFields(updatedInput) && { updatedInput }),
+    ...(isFields(updatedInput) && !isDeep && { updatedInput }),
   }
 }
 
@@ -130,6 +160,11 @@ function readPermission(specific: Fields, { dialect, problems }: Reading): HookO
     return {}
   }
   return dialect.decisions.has(decision) ? { decision, ...texts({ reason }) } : {}
+}
+
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return levels === 0 || Object.values(value).some(each => isDeeper(each, levels - 1))
 }
 
 /** Undefined, with a problem, where there is something else than text. */

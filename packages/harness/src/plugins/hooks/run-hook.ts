@@ -156,6 +156,10 @@ function toRun(
   const judged = confined && judgeConfined({ exitCode, signal, stderr, confined })
   if (judged?.kind === 'runner-failed')
     return { ...said, exitCode: undefined, problem: `the sandbox failed: ${judged.line.trim()}` }
+  const { totalBytes = 0 } = handle.collected.stdout ?? {}
+  // Where it ends nobody knows, so neither what it says.
+  if (exitCode === 0 && totalBytes > stdoutBytes && stdout.trimStart().startsWith('{'))
+    return { ...said, exitCode, stdout: '', problem: `it printed more than ${stdoutBytes} bytes of JSON` }
   return { ...said, exitCode }
 }
 

@@ -83,3 +83,11 @@ test('arguments come back as they went, and those that a hook cannot know stay',
   const found = { pattern: 'x', include: '*.ts', limit: 3 }
   assert.deepEqual(fromForeignInput('grep', toForeignCall('grep', found, '/').input, found), found)
 })
+
+test('names that every object has are names like any other', () => {
+  const odd = JSON.parse('{"__proto__":{"a":1},"constructor":"x"}') as Record<string, string>
+  for (const name of ['bash', 'look', 'constructor', '__proto__']) {
+    assert.deepEqual(call(name, odd), [name === 'bash' ? 'Bash' : name, odd])
+    assert.deepEqual(fromForeignInput(name, odd, {}), odd)
+  }
+})

@@ -40,6 +40,11 @@ const foreignTools: Readonly<Record<string, ForeignTool>> = {
   tool_search: { name: 'ToolSearch' },
 }
 
+/** Not what every object has, such as its constructor: names come from models and hooks. */
+function own<Value>(record: Readonly<Record<string, Value>>, key: string): Value | undefined {
+  return Object.hasOwn(record, key) ? record[key] : undefined
+}
+
 /** A call in the terms of hook files. */
 export interface ForeignCall {
   readonly name: string
@@ -50,10 +55,11 @@ export interface ForeignCall {
 
 /** `mcp__…` and whatever has no other name keeps its own. `folder` is the session's. */
 export function toForeignCall(name: string, args: JsonValue, folder: string): ForeignCall {
-  const tool = foreignTools[name]
+  const tool = own(foreignTools, name)
+  const renamed = tool?.fields ?? {}
   const fields: Fields = isFields(args) ? args : {}
   const input = Object.fromEntries(
-    Object.entries(fields).map(([key, value]) => [tool?.fields?.[key] ?? key, absolute(value, key)]),
+    Object.entries(fields).map(([key, value]) => [own(renamed, key) ?? key, absolute(value, key)]),
   )
   const { edits } = fields
   // One call that makes several edits was a tool of its own there.
@@ -77,11 +83,13 @@ export function toForeignCall(name: string, args: JsonValue, folder: string): Fo
 
 /** The arguments of ours that `input` of theirs means; those that a hook cannot know stay as they are in `args`. */
 export function fromForeignInput(name: string, input: Fields, args: JsonValue): Fields {
-  const tool = foreignTools[name]
+  const tool = own(foreignTools, name)
   const back = Object.fromEntries(
     Object.entries(tool?.fields ?? {}).map(([ours, theirs]) => [theirs, ours] as const),
   )
-  const named = Object.fromEntries(Object.entries(input).map(([key, value]) => [back[key] ?? key, value]))
+  const named = Object.fromEntries(
+    Object.entries(input).map(([key, value]) => [own(back, key) ?? key, value]),
+  )
   const kept = (tool?.ours ?? []).flatMap(key =>
     isFields(args) && args[key] !== undefined && named[key] === undefined ? [[key, args[key]] as const] : [],
   )
