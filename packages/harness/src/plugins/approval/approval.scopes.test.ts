@@ -213,9 +213,24 @@ test('what is denied stays so with a path, options and wrappers around it, and w
     'env A=1 timeout 5 git push',
     "bash -c 'git push'",
     'echo $(git push)',
+    'bash <<< "git push"',
   ])
     assert.match(await world.bash(command), /^Error: rule r1 denies `git push …`: /, command)
-  for (const command of ['$TOOL push', 'git $WHAT', 'eval "$X"', 'echo hi ('])
+  for (const command of [
+    '$TOOL push',
+    'git $WHAT',
+    'eval "$X"',
+    'echo hi (',
+    "env -S 'git push'",
+    'env --chdir=x git push',
+    'sudo --preserve-env=A git push',
+    'timeout --kill=5 9 git push',
+    "bash -O extglob -c 'git push'",
+    'ssh host git push',
+    'taskset 1 /usr/bin/git -v push',
+    'git -c alias.x=push x',
+    'unshare -r git push',
+  ])
     assert.match(
       await world.bash(command),
       /cannot be told, and rule r1 denies `git push …`; write the command out$/,
@@ -225,7 +240,17 @@ test('what is denied stays so with a path, options and wrappers around it, and w
   assert.match(await world.write('/srv/kept/a'), /^Error: rule r2 denies/)
   for (const command of ['rm -f / -r --no-preserve-root', 'rm --no-preserve-root=all -xfr /'])
     assert.match(await world.bash(command), /^Error: rule r3 denies/, command)
-  for (const command of ['rm -rf build', 'git commit -m push', 'git log', 'echo git push'])
+  assert.match(await world.bash('rm -rf --no-preserve x'), /^Error: rule r3 denies/)
+  for (const command of [
+    'rm -rf build',
+    'git commit -m push',
+    'git log',
+    'echo git push',
+    'command -v git',
+    'bash build.sh git',
+    'timeout --kill=5 9 git log',
+    'git -c user.name=a commit -m push',
+  ])
     assert.equal(await world.bash(command), 'ran', command)
   world.ctx.sandboxPolicy.setMode(world.agent.session, 'workspace-write')
   world.answer(allowed)

@@ -25,10 +25,10 @@ export function restrictionOf<Rule extends CommandRule>(
   let perhaps: Restriction<Rule> | undefined
   const parts = program === undefined ? [] : commandsOf(program)
   for (const [index, part] of parts.entries()) {
-    const isOpen = mayStartAnything(part, parts[index + 1])
+    const isOpen = startsUnread(part, parts[index + 1])
     for (const rule of rules) {
       const spoken = restricts(rule, part)
-      const match = spoken === 'no' && isOpen ? 'maybe' : spoken
+      const match = spoken === 'no' && isOpen && mayStart(part, rule) ? 'maybe' : spoken
       if (match === 'yes') return { rule, match, part }
       if (match === 'maybe') perhaps ??= { rule, match, part }
     }
@@ -49,6 +49,8 @@ function restricts({ prefix: [program = '', ...rest] }: CommandRule, command: Sh
   if (name === undefined) return 'maybe'
   if (name.toLowerCase() !== baseName(program)) return 'no'
   const given = words.slice(1)
+  if (rest.length > 0 && name === 'git' && given.some(word => /^(?:-c)?alias\./i.test(word ?? '')))
+    return 'maybe'
   const matches = rest.filter(isOption).map(option => hasOption(option, given))
   matches.push(
     inOrder(
@@ -61,28 +63,42 @@ function restricts({ prefix: [program = '', ...rest] }: CommandRule, command: Sh
 
 const isOption = (word: string): boolean => /^-./.test(word)
 
-/** Short options may stand together, and long ones with a value. */
+/** Short options may stand together, and long ones with a value, or shortened. */
 function hasOption(option: string, words: readonly (string | undefined)[]): Match {
   const letters = words.filter(word => word !== undefined && /^-[^-]/.test(word)).join('')
   const isThere = option.startsWith('--')
-    ? words.some(word => word === option || word?.startsWith(`${option}=`) === true)
+    ? words.some(word => {
+        const said = word?.split('=')[0] ?? ''
+        return said.length > 2 && option.startsWith(said)
+      })
     : option.match(/[^-]/g)?.every(letter => letters.includes(letter)) === true
   if (isThere) return 'yes'
   return words.includes(undefined) ? 'maybe' : 'no'
 }
 
-/** Run what their words say, which then stands behind them. */
+/** Run what their words say, which then stands behind them where it can be read. */
 const starters = new Set(
   (
     'eval source . exec command builtin env xargs timeout nice ionice nohup setsid stdbuf time watch flock sudo doas su ' +
-    'chroot busybox toybox strace bash sh dash ash ksh mksh zsh trap parallel ssh'
+    'chroot busybox toybox strace bash sh dash ash ksh mksh zsh trap parallel ssh script unshare nsenter setpriv ' +
+    'runuser pkexec taskset chrt setarch linux32 linux64 prlimit ltrace valgrind perf systemd-run start-stop-daemon ' +
+    'firejail proot fakeroot unbuffer dbus-run-session xvfb-run at batch entr fd fdfind npx pnpx bunx'
   ).split(' '),
 )
 
-function mayStartAnything(part: ShellCommand, next: ShellCommand | undefined): boolean {
+/** Whether it starts another program that could not be told from its words. */
+function startsUnread(part: ShellCommand, next: ShellCommand | undefined): boolean {
   const name = programOf(part)
-  if (name === undefined || !starters.has(name) || !part.words.includes(undefined)) return false
+  if (name === undefined || !starters.has(name) || isReadOnlyCommand(part)) return false
   return next === undefined || next.via.length <= part.via.length
+}
+
+/** Whether its words, options and texts among them, hold all words of the rule, or one that only the shell knows. */
+function mayStart({ words }: ShellCommand, { prefix: [program = '', ...rest] }: CommandRule): boolean {
+  if (words.includes(undefined)) return true
+  const said = words.slice(1).flatMap(word => word?.split(/[\s;&|()<>{}'"`$=,]+/) ?? [])
+  const isNamed = said.some(each => baseName(each) === baseName(program))
+  return isNamed && rest.every(word => isOption(word) || said.includes(word))
 }
 
 function inOrder(prefix: readonly string[], words: readonly (string | undefined)[]): Match {

@@ -173,6 +173,47 @@ const never = new Set([
   'emacs',
   'expect',
   'osascript',
+  'tar',
+  'bsdtar',
+  'zip',
+  'less',
+  'more',
+  'man',
+  'view',
+  'nano',
+  'screen',
+  'tmux',
+  'entr',
+  'split',
+  'sort',
+  'rg',
+  'cmake',
+  'sqlite3',
+  'psql',
+  'mysql',
+  'lftp',
+  'ftp',
+  'openssl',
+  'taskset',
+  'chrt',
+  'setarch',
+  'linux32',
+  'linux64',
+  'prlimit',
+  'ltrace',
+  'valgrind',
+  'perf',
+  'start-stop-daemon',
+  'firejail',
+  'proot',
+  'fakeroot',
+  'unbuffer',
+  'dbus-run-session',
+  'xvfb-run',
+  'pkexec',
+  'batch',
+  'direnv',
+  'nix-shell',
 ])
 
 /** The words that a rule remembers of a command. Undefined where only the very same command may be remembered. */
@@ -181,6 +222,7 @@ export function prefixOf(command: ShellCommand): readonly string[] | undefined {
   const first = command.words[0]
   if (program === undefined || first === undefined || never.has(program)) return undefined
   if (!hasHarmlessSurroundings(command) || !hasPlainWords(command)) return undefined
+  if (startsOther(command.words.slice(1), command.words)) return undefined
   // Whoever lets branches be deleted once has not let it for all that git branch does.
   if (lossesOf(command).length > 0) return undefined
   if (interpreters.has(program)) return withOperands(command, 1)
@@ -210,5 +252,26 @@ function withOperands({ words }: ShellCommand, count: number): readonly string[]
 export function coversCommand(prefix: readonly string[], command: ShellCommand): boolean {
   const { words } = command
   if (prefix.length === 0 || !prefix.every((word, index) => words[index] === word)) return false
-  return hasHarmlessSurroundings(command) && hasPlainWords(command)
+  return (
+    hasHarmlessSurroundings(command) &&
+    hasPlainWords(command) &&
+    !startsOther(words.slice(prefix.length), words)
+  )
+}
+
+/** Options of git, also shortened, that name a program to run or bring configuration that does. */
+const startingOptions = ['upload-pack', 'receive-pack', 'exec', 'extcmd', 'template', 'config']
+
+/** Whether git is told to start something that the words of a rule do not name. */
+function startsOther(
+  added: readonly (string | undefined)[],
+  [program, deed]: ShellCommand['words'],
+): boolean {
+  if (program !== 'git') return false
+  return added.some(word => {
+    if (word === undefined) return false
+    if (deed === 'clone' && /^-[a-zA-Z]*[cu]/.test(word)) return true
+    const name = /^--([a-z-]+)/.exec(word)?.[1]
+    return name !== undefined && startingOptions.some(option => option.startsWith(name))
+  })
 }

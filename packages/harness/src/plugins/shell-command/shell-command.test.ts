@@ -303,6 +303,9 @@ describe('a rule remembers the program and its deed, or nothing', () => {
     ['sed -i s/a/b/ x', undefined],
     ['curl x', undefined],
     ['source x', undefined],
+    ['tar xf a', undefined],
+    ['less a', undefined],
+    ['git push --exec=x', undefined],
   ]
   for (const [text, prefix] of table)
     test(text, async () =>
@@ -346,6 +349,13 @@ test('a rule covers commands that begin with its words and do nothing besides', 
     'cat < x | npm test',
   ]
   for (const text of others) assert.ok(!(await covers('npm test', text)), text)
+  for (const text of ['git push --receive-pack=./x .', 'git push --exec ./x', 'git push --rec=x o'])
+    assert.ok(!(await covers('git push', text)), text)
+  for (const text of ['git clone -c a=b x', 'git clone -qu ./x y', 'git clone --templ=x y'])
+    assert.ok(!(await covers('git clone', text)), text)
+  for (const text of ['git push -u origin main', 'git push --force', 'git push --recurse-submodules=check'])
+    assert.ok(await covers('git push', text), text)
+  assert.ok(await covers('git push --exec ./x', 'git push --exec ./x'))
   const [command] = await commandsIn('npm test')
   assert.ok(command !== undefined && !coversCommand([], command))
 })
