@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { constants } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -133,4 +133,42 @@ async function until(isTrue: () => boolean): Promise<void> {
     await sleep(20)
   }
   throw new Error('it did not come true')
+}
+
+const stuck = `
+export const plugin = {
+  name: 'stuck',
+  apply: ctx => ctx.effect(() => {
+    const timer = setInterval(() => {}, 1000)
+    return () => {
+      timer.ref()
+      process.stderr.write('stuck now\\n')
+      return new Promise(() => {})
+    }
+  }, 'stuck'),
+}
+`
+
+for (const times of [1, 2]) {
+  test(`a plugin that never lets go holds nothing up: Ctrl-C sent ${times === 1 ? 'once' : 'twice'}`, async t => {
+    const { start, dsh, provider, home, work } = bench(t)
+    mkdirSync(home, { recursive: true })
+    writeFileSync(join(home, 'stuck.ts'), stuck)
+    writeFileSync(join(home, 'dsh.yml'), '- name: ./stuck.ts\n')
+    await provider({
+      script: [
+        reply.toolCall('bash', { command: 'echo $$ > pid; sleep 1000', description: 'Wait' }),
+        reply.text('ok'),
+      ],
+    })
+    const run = start(['run', '--permission', 'full-access', 'go'])
+    const pid = await pidIn(join(work, 'pid'))
+    run.child.kill('SIGINT')
+    while (!run.out.stderr.includes('stuck now')) await once(run.child.stderr, 'data')
+    if (times === 2) run.child.kill('SIGINT')
+    assert.equal((await run.ended).code, 130)
+    await gone(pid)
+    writeFileSync(join(home, 'dsh.yml'), '')
+    assert.equal((await dsh(['run', '-c', 'more'])).code, 0)
+  })
 }
