@@ -11,7 +11,7 @@ import { Session } from '../../core/session/index.ts'
 import { createHarness, say } from '../../testing/index.ts'
 import { text, toolCall } from '../llm-scripted/index.ts'
 import type { ScriptEntry } from '../llm-scripted/index.ts'
-import { changedFiles, fs as files, FsError, fsPolicy, fsTools, localFs } from './index.ts'
+import { changedFiles, fs as files, FsError, fsPolicy, LocalFs, fsTools, localFs } from './index.ts'
 import type { FsConfig } from './index.ts'
 
 async function setup(
@@ -676,4 +676,18 @@ test('what a file loses when it is replaced is told', async () => {
   await world.read('b')
   assert.match((await world.write('b', 'x\n')).text, /\n\(1 other hard link keeps the old content\)$/)
   assert.doesNotMatch((await world.write('b', 'y\n')).text, /hard link/)
+})
+
+test('a tool asks for the state of a file once to read it, and never to write or edit it', async t => {
+  const { mock: spy } = t.mock.method(LocalFs.prototype, 'stat')
+  await using world = await setup({ policy: false })
+  const counted = async (run: () => Promise<{ readonly result: { readonly isError: boolean } }>) => {
+    const before = spy.callCount()
+    assert.equal((await run()).result.isError, false)
+    return spy.callCount() - before
+  }
+  assert.equal(await counted(() => world.write('new/a', 'one\ntwo\n')), 0)
+  assert.equal(await counted(() => world.read('new/a')), 1)
+  assert.equal(await counted(() => world.edit('new/a', 'two', 'three')), 0)
+  assert.equal(await counted(() => world.write('new/a', 'four\n')), 0)
 })
