@@ -179,3 +179,16 @@ test('the plugin provides the service, reads nothing by itself, and takes it awa
   await fiber.dispose()
   assert.equal(ctx.get('trust'), undefined)
 })
+
+test('of more files than a person could look through the rest is refused, and none is left out', t => {
+  const { project } = setup(t)
+  mkdirSync(join(project, '.dsh/skills'), { recursive: true })
+  const names = Array.from({ length: 1005 }, (_, index) => `.dsh/skills/s${String(index).padStart(4, '0')}`)
+  for (const name of names) writeFileSync(join(project, name), name)
+  const { parts, refused } = projectParts(project)
+  assert.deepEqual(
+    parts.map(({ path }) => path),
+    names.slice(0, 1000),
+  )
+  assert.deepEqual(refused, names.slice(1000))
+})
