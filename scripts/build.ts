@@ -24,6 +24,17 @@ interface PublicModule {
 const packages = join(import.meta.dirname, '../packages')
 const libraries = ['protocol', 'harness']
 
+/** By a run, once the model wants a command: not needed before, and needed by most. */
+const loadedByFirstCommand = [
+  'approval/look-up',
+  'approval/rules-file',
+  'destructive/care',
+  'rewind/workspace',
+  'sandbox/confiner',
+  'sandbox/reach',
+  'shell-command/collect',
+].map(name => `harness/src/plugins/${name}.ts`)
+
 for (const name of [...libraries, 'cli'])
   rmSync(join(packages, name, 'dist'), { recursive: true, force: true })
 await Promise.all([...libraries.map(bundleLibrary), bundleCommand()])
@@ -47,14 +58,16 @@ async function bundleCommand(): Promise<void> {
       js: "import { createRequire as bundleRequire } from 'node:module'; const require = bundleRequire(import.meta.url)",
     },
   })
-  const run = Object.keys(outputs).find(
-    file => outputs[file]?.entryPoint === 'packages/cli/src/commands/run.ts',
-  )
-  if (run === undefined) throw new Error('the command run is not loaded by itself')
+  const outputOf = (source: string): string => {
+    const file = Object.keys(outputs).find(each => outputs[each]?.entryPoint === `packages/${source}`)
+    if (file === undefined) throw new Error(`${source} is not loaded by itself`)
+    return file
+  }
   await writeStartScript({
     folder: join(packages, 'cli/dist'),
     outputs,
-    roots: ['main.js', run],
+    roots: ['main.js', outputOf('cli/src/commands/run.ts')],
+    later: loadedByFirstCommand.map(outputOf),
     runner: join(packages, 'cli/src/code-cache.ts'),
   })
 }

@@ -13,6 +13,8 @@ export interface StartScriptOptions {
   readonly outputs: Outputs
   /** What the program loads at its start; with all that these import. */
   readonly roots: readonly string[]
+  /** What it imports soon after, when that is first needed; with all that these import. */
+  readonly later: readonly string[]
   /** The module that runs the script, see `code-cache.ts`. */
   readonly runner: string
 }
@@ -21,15 +23,20 @@ export interface StartScriptOptions {
  * Puts what a program loads at its start into one script with a code cache. A bundler that splits makes a file for each
  * set of entries, and to load dozens takes longer than their code does.
  *
+ * What comes later is in it too and runs when it is first imported: it costs a start nothing but its share of the cache.
+ *
  * Each file stays and gives what it gave, now from the script, so that whatever is loaded later meets the same modules.
  */
 export async function writeStartScript({
   folder,
   outputs,
   roots,
+  later,
   runner,
 }: StartScriptOptions): Promise<void> {
-  const files = closureOf(roots, outputs)
+  const first = closureOf(roots, outputs)
+  const all = closureOf([...roots, ...later], outputs)
+  const files = { first, later: all.filter(file => !first.includes(file)) }
   const text = await bundleScript(folder, outputs, files)
   const name = `start-${createHash('sha256').update(text).digest('hex').slice(0, 8)}.cjs`
   writeFileSync(join(folder, name), text)
@@ -40,7 +47,13 @@ export async function writeStartScript({
     format: 'esm',
     platform: 'node',
   })
-  for (const file of files) writeFileSync(join(folder, file), standIn(file, outputs))
+  for (const file of first) writeFileSync(join(folder, file), standIn(file, outputs))
+  for (const file of files.later) writeFileSync(join(folder, file), laterStandIn(file, outputs))
+}
+
+interface ScriptFiles {
+  readonly first: readonly string[]
+  readonly later: readonly string[]
 }
 
 function closureOf(roots: readonly string[], outputs: Outputs): readonly string[] {
@@ -55,34 +68,41 @@ function closureOf(roots: readonly string[], outputs: Outputs): readonly string[
   return [...found]
 }
 
-async function bundleScript(folder: string, outputs: Outputs, files: readonly string[]): Promise<string> {
-  const lines = files.map(file => {
+async function bundleScript(
+  folder: string,
+  outputs: Outputs,
+  { first, later }: ScriptFiles,
+): Promise<string> {
+  const lines = first.map(file => {
     const names = namesOf(file, outputs).map(name => `${name} as ${longName(file, name)}`)
     return `export { ${names.join(', ')} } from ${JSON.stringify(`./${file}`)}`
   })
+  const loaders = later.map(
+    file => `export const ${longName(file, 'load')} = () => import(${JSON.stringify(`./${file}`)})`,
+  )
   const { outputFiles } = await build({
-    stdin: { contents: lines.join('\n'), resolveDir: folder },
+    stdin: { contents: [...lines, ...loaders].join('\n'), resolveDir: folder },
     bundle: true,
     format: 'cjs',
     platform: 'node',
     packages: 'external',
     define: { 'import.meta.url': 'scriptUrl' },
-    plugins: [keepLater(folder, new Set(files))],
+    plugins: [keepOut(folder, { first: new Set(first), later: new Set(later) })],
     write: false,
   })
   return outputFiles[0]?.text ?? ''
 }
 
-/** What is imported later, or is no part of the script, stays a file of its own. */
-function keepLater(folder: string, files: ReadonlySet<string>): Plugin {
+/** What is no part of the script stays a file of its own. */
+function keepOut(folder: string, { first, later }: Record<keyof ScriptFiles, ReadonlySet<string>>): Plugin {
   return {
-    name: 'keep-later',
+    name: 'keep-out',
     setup({ onResolve }) {
       onResolve({ filter: /^\./ }, ({ path, resolveDir, kind }) => {
         const file = relative(folder, join(resolveDir, path))
-        return kind === 'import-statement' && files.has(file)
-          ? undefined
-          : { path: `./${file}`, external: true }
+        // What runs at the start need not be imported in a way that tells when it runs.
+        const isIn = later.has(file) || (kind === 'import-statement' && first.has(file))
+        return isIn ? undefined : { path: `./${file}`, external: true }
       })
     },
   }
@@ -99,12 +119,28 @@ function runnerText(name: string, runner: string): string {
 }
 
 function standIn(file: string, outputs: Outputs): string {
-  const up = relative(dirname(file), 'start.js')
   const names = namesOf(file, outputs)
   const lines = names.map((name, index) => `const value${index} = start.${longName(file, name)}`)
   const list = names.map((name, index) => `value${index} as ${name}`)
-  const from = JSON.stringify(up.startsWith('.') ? up : `./${up}`)
+  const from = JSON.stringify(startFrom(file))
   return [`import { start } from ${from}`, ...lines, `export { ${list.join(', ')} }`, ''].join('\n')
+}
+
+function laterStandIn(file: string, outputs: Outputs): string {
+  const names = namesOf(file, outputs)
+  const values = names.map((name, index) => `${name}: value${index}`)
+  const list = names.map((name, index) => `value${index} as ${name}`)
+  return [
+    `import { start } from ${JSON.stringify(startFrom(file))}`,
+    `const { ${values.join(', ')} } = await start.${longName(file, 'load')}()`,
+    `export { ${list.join(', ')} }`,
+    '',
+  ].join('\n')
+}
+
+function startFrom(file: string): string {
+  const up = relative(dirname(file), 'start.js')
+  return up.startsWith('.') ? up : `./${up}`
 }
 
 function namesOf(file: string, outputs: Outputs): readonly string[] {

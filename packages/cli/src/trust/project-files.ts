@@ -1,6 +1,7 @@
 import { realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Fence } from '@dsh/harness/loader'
+import { hasProjectParts, LocalTrust, projectParts } from '@dsh/harness/plugins/trust'
 import type { ProjectPart, ProjectParts, TrustState } from '@dsh/harness/plugins/trust'
 import { canAsk } from '../person.ts'
 import { inert } from '../text.ts'
@@ -23,7 +24,6 @@ const nothing: ProjectComposition = { files: [] }
  * be; else one line says what is not loaded.
  */
 export async function projectFiles(folder: string, io: Io, signal: AbortSignal): Promise<ProjectComposition> {
-  const { hasProjectParts, LocalTrust, projectParts } = await import('@dsh/harness/plugins/trust')
   const { home } = io
   if (!hasProjectParts(folder, { home })) return nothing
   const trust = new LocalTrust(home)
