@@ -44,14 +44,13 @@ class Answer {
   readonly #options: AnswerOptions
   readonly #body: BodyParser
   readonly #decoder: ChunkDecoder
-  #ids: Set<string> | undefined
   #skipped: string | undefined
 
   constructor(options: AnswerOptions) {
     const { response, quirks, report } = options
     this.#options = options
     this.#decoder = new ChunkDecoder(quirks.reasoningFields, {
-      isTaken: id => this.#historyIds().has(id),
+      isTaken: id => this.#options.messages.some(message => holdsCall(message, id)),
       newId: () => `call_${randomUUID()}`,
       report: text => report('MENDED_CALL', text),
     })
@@ -175,16 +174,13 @@ class Answer {
     const text = `${subject.provider} reported its own failure as the end of the answer: ${finish}`
     return wireFailure(code === 'UNKNOWN' ? 'SERVER' : code, text, facts)
   }
+}
 
-  #historyIds(): Set<string> {
-    if (this.#ids) return this.#ids
-    this.#ids = new Set()
-    for (const { role, content } of this.#options.messages) {
-      if (role !== 'assistant') continue
-      for (const block of content) if (block.type === 'tool-call') this.#ids.add(block.id)
-    }
-    return this.#ids
-  }
+function holdsCall(message: Message, id: string): boolean {
+  return (
+    message.role === 'assistant' &&
+    message.content.some(block => block.type === 'tool-call' && block.id === id)
+  )
 }
 
 /** The host ended the body before its own end. */

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { JsonValue } from '@dsh/protocol'
 import { isFields } from '../../kernel/index.ts'
 
@@ -20,7 +20,7 @@ export function likenessOf(name: string, args: JsonValue): string {
 }
 
 export function hashOf(text: string): string {
-  return createHash('sha256').update(text).digest('base64')
+  return hash('sha256', text, 'base64')
 }
 
 function withoutAsides(args: JsonValue): JsonValue {

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { CallId, SessionEventMap, SessionId } from '@dsh/protocol'
 import { messageOf } from '../../kernel/index.ts'
 import { turnCursor } from '../../core/session/index.ts'
@@ -241,7 +241,7 @@ export class Keeper {
 
 /** Keeps the points of one session from being pruned. */
 export function refOf(id: SessionId): string {
-  return `refs/dsh/sessions/${createHash('sha256').update(id).digest('hex').slice(0, 32)}`
+  return `refs/dsh/sessions/${hash('sha256', id, 'hex').slice(0, 32)}`
 }
 
 interface StateHow {

@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import type { Machine } from './env.ts'
 
 const inHome = [
@@ -24,7 +23,7 @@ export function secretPaths(
   env: Readonly<Record<string, string | undefined>>,
 ): string[] {
   return [
-    ...(userHome === undefined ? [] : [...inHome, ...inMacHome].map(name => join(userHome, name))),
+    ...(userHome === undefined ? [] : [...inHome, ...inMacHome].map(name => `${userHome}/${name}`)),
     ...(uid === 0 ? ofRoot : []),
     '/var/run/docker.sock',
     ...['SSH_AUTH_SOCK', 'GPG_AGENT_INFO', 'DOCKER_HOST', 'DBUS_SESSION_BUS_ADDRESS'].flatMap(name =>

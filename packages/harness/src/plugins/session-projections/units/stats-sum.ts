@@ -76,10 +76,16 @@ const namedTools = 100
 const otherTools = '(others)'
 const noRoute = '(unknown)'
 const lastDate = 8.64e15
+const dayMs = 86_400_000
+/** Events come in order, and to write a date takes longer than all else that is counted of one. */
+let lastDay = { number: Number.NaN, text: '' }
 
 /** `2026-11-30` in UTC: the same on every machine. */
 export function dayOf(time: number): string {
-  return new Date(Math.min(Math.max(time, -lastDate), lastDate)).toISOString().split('T')[0] ?? ''
+  const number = Math.floor(Math.min(Math.max(time, -lastDate), lastDate) / dayMs)
+  if (number !== lastDay.number)
+    lastDay = { number, text: new Date(number * dayMs).toISOString().split('T')[0] ?? '' }
+  return lastDay.text
 }
 
 /** `base` with the numbers of `more` added, key by key. */
