@@ -199,6 +199,27 @@ test('a rule that denies is stronger than one that asks, and that one than one t
   }
 })
 
+test('a host that is denied stays so at any port, with a dot at the end, and where www leads to it', async () => {
+  const hosts = ['x.org', 'www.y.org', '*.z.org', 'p.org:8080']
+  const filed = hosts.map((host): PermissionRule => ({ effect: 'deny', kind: 'fetch', host }))
+  await using world = await createWorld({ mode: 'full-access', filed })
+  const fetch = (host: string) => world.call('fetch', { url: `https://${host}/` })
+  for (const host of [
+    'x.org',
+    'X.org.',
+    'x.org:8443',
+    'x.org.:8443',
+    'www.x.org',
+    'y.org',
+    'www.z.org',
+    'a.b.z.org.:8080',
+    'p.org:8080',
+  ])
+    assert.match(await fetch(host), /^Error: rule r\d denies/, host)
+  for (const host of ['ax.org', 'x.org.net', 'a.x.org', 'z.org', 'p.org', 'p.org:8443'])
+    assert.equal(await fetch(host), 'ran', host)
+})
+
 test('what is denied stays so with a path, options and wrappers around it, and where nobody can tell', async () => {
   const filed: readonly PermissionRule[] = [
     { effect: 'deny', kind: 'command', prefix: ['git', 'push'] },

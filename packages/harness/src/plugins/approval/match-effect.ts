@@ -11,8 +11,23 @@ export function coversPath({ effect, path: own }: WriteRule, path: string): bool
   return isFolder && isWithin(own === '/' ? own : own.replace(/\/+$/, ''), path)
 }
 
-export function coversHost({ host: own }: FetchRule, host: string): boolean {
+/**
+ * Whether a rule speaks of `host`. One that asks or denies speaks of all of its ports unless it names one, and of the
+ * host with and without www, as redirects lead from one to the other.
+ */
+export function coversHost({ effect, host: own }: FetchRule, host: string): boolean {
+  if (effect === 'allow') return isHostOf(own, host)
+  const whole = host.replace(/\.+(?=$|:\d+$)/, '')
+  const asked = /:\d+$/.test(own) ? whole : whole.replace(/:\d+$/, '')
+  return isHostOf(own, asked) || isHostOf(withoutWww(own), withoutWww(asked))
+}
+
+function isHostOf(own: string, host: string): boolean {
   return own.startsWith('*.') ? host.endsWith(own.slice(1)) : host === own
+}
+
+function withoutWww(host: string): string {
+  return host.replace(/^www\./, '')
 }
 
 /** The files that redirections of `program` are known to write, absolute, links not resolved. */

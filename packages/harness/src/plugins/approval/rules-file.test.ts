@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -113,6 +114,26 @@ test('a broken file counts for nothing, says what is wrong with it, and is never
     assert.match(problems.join(), /permissions\.json" counts for nothing: .*; mend or remove it$/)
     await assert.rejects(file.add([command('a')]), { code: 'PERMISSIONS_BROKEN', message: why })
     assert.equal(fs.readFileSync(path, 'utf8'), text)
+  }
+})
+
+test('what is no plain file, or far too large, counts for nothing and keeps nobody waiting', async t => {
+  for (const [make, why] of [
+    [(path: string) => execFileSync('mkfifo', [path]), /it is no file/],
+    [(path: string) => fs.mkdirSync(path), /it is no file/],
+    [(path: string) => fs.symlinkSync('/dev/zero', path), /it is no file/],
+    [
+      (path: string) => fs.writeFileSync(path, ' '.repeat(5_000_000)),
+      /it has 5000000 bytes, more than 4194304/,
+    ],
+  ] as const) {
+    const { file, path } = setup(t)
+    fs.mkdirSync(join(path, '..'), { recursive: true })
+    make(path)
+    const { rules, problems } = await file.read()
+    assert.deepEqual(rules, [])
+    assert.match(problems.join(), why)
+    await assert.rejects(file.add([command('a')]), { code: 'PERMISSIONS_BROKEN', message: why })
   }
 })
 

@@ -37,6 +37,8 @@ interface Content extends RulesFileState {
 }
 
 const formatVersion = 1
+/** More than anybody writes by hand; each call of a tool would look through it. */
+const largestFile = 4n * 1024n * 1024n
 const none: Content = { revision: 0, rules: [], problems: [], entries: [], isSound: true }
 
 /** The rules that a person keeps from one session to the next. Read again whenever the file is another. */
@@ -99,7 +101,11 @@ export class RulesFile {
 
   async #load(): Promise<Content> {
     try {
-      const { ino, size, mtimeNs, ctimeNs } = await stat(this.path, { bigint: true })
+      const stats = await stat(this.path, { bigint: true })
+      // Whoever opens a pipe waits for its other end.
+      if (!stats.isFile()) return this.#broken('it is no file')
+      const { ino, size, mtimeNs, ctimeNs } = stats
+      if (size > largestFile) return this.#broken(`it has ${size} bytes, more than ${largestFile}`)
       const mark = `${ino} ${size} ${mtimeNs} ${ctimeNs}`
       if (this.#seen?.mark === mark) return this.#seen.content
       const content = this.#parse(await readFile(this.path, 'utf8'))

@@ -4,6 +4,8 @@ import { HarnessError, isFields, isText, messageOf, replaceFile, underFileLock }
 import type { TrustEntry, TrustList, TrustPart } from './service.ts'
 
 const version = 1
+/** More than all decisions of a life; it is read at each start. */
+const largestFile = 16 * 1024 * 1024
 
 /** The file that holds all decisions. Read anew each time: another program may have changed it. */
 export class TrustFile {
@@ -16,6 +18,10 @@ export class TrustFile {
   async read(): Promise<TrustList> {
     try {
       const stats = await stat(this.path)
+      // Whoever opens a pipe waits for its other end.
+      if (!stats.isFile()) return this.#broken('it is no file')
+      if (stats.size > largestFile)
+        return this.#broken(`it has ${stats.size} bytes, more than ${largestFile}`)
       if (platform() !== 'win32' && (stats.mode & 0o022) !== 0) return this.#broken('others may write it')
       return this.#parse(await readFile(this.path, 'utf8'))
     } catch (error) {

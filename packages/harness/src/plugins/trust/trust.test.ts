@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import {
   existsSync,
   mkdirSync,
@@ -133,6 +134,25 @@ test('a broken file trusts nothing, says why, and stays as it is', async t => {
   }
 })
 
+test('what is no plain file, or far too large, trusts nothing and keeps nobody waiting', async t => {
+  for (const [make, why] of [
+    [(file: string) => execFileSync('mkfifo', [file]), /it is no file/],
+    [(file: string) => mkdirSync(file), /it is no file/],
+    [(file: string) => symlinkSync('/dev/zero', file), /it is no file/],
+    [
+      (file: string) => writeFileSync(file, ' '.repeat(17_000_000)),
+      /it has 17000000 bytes, more than 16777216/,
+    ],
+  ] as const) {
+    const { known, project, home, file } = setup(t)
+    mkdirSync(home)
+    make(file)
+    assert.equal(await known.stateOf(project), 'undecided')
+    assert.match((await known.list()).problem ?? '', why)
+    await assert.rejects(known.grant(project), { code: 'TRUST_BROKEN' })
+  }
+})
+
 test('what a project brings is found with its content, and no link is followed', t => {
   const { project, base } = setup(t)
   assert.deepEqual(projectParts(project), { parts: [], refused: [] })
@@ -156,6 +176,8 @@ test('what a project brings is found with its content, and no link is followed',
   )
   assert.equal(parts[2]?.sha256, 'ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb')
   assert.deepEqual(refused, ['AGENTS.md'])
+  const hooks = projectParts(project, { only: 'hooks' })
+  assert.deepEqual([hooks.parts.map(({ path }) => path), hooks.refused], [['.dsh/hooks.json'], []])
 })
 
 test('the folder of the program itself is nothing that the home folder brings', t => {
