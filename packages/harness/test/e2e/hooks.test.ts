@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -373,7 +374,8 @@ test(
       assert.deepEqual(place.results(), ['seen'])
       const ends = place.ofType('hook/result').map(({ data }) => [data.handlerId.at(-11), data.decision])
       assert.deepEqual(Object.fromEntries(ends), { 0: 'failed', 1: 'failed', 2: 'none', 3: 'failed' })
-      assert.ok(heldBytes() - before < 8 * 2 ** 20)
+      // What flowed last may wait for its pipe to close.
+      await until(() => heldBytes() - before < 8 * 2 ** 20)
       assert.deepEqual(survivorsOf(place), [])
     }
   },
@@ -518,6 +520,45 @@ test(
     assert.ok(place.has('worse'))
   },
 )
+
+test(
+  'scripts that become others in the midst of a session do not run, and what they guarded is denied',
+  limits,
+  async () => {
+    const script = '#!/bin/sh\ntouch ran\n'
+    const path = '.claude/hooks/a.sh'
+    await using place = await hooksPlace({
+      script: Array.from({ length: 3 }, () => [toolCall('look', {}), text('ok')]).flat(),
+      files: { [path]: script },
+      claude: { PreToolUse: [group(path)], Stop: [group(path)] },
+    })
+    await place.turn('go')
+    rmSync(join(place.work, 'ran'))
+    place.put(path, '#!/bin/sh\ntouch worse\n')
+    await place.turn('again')
+    assert.ok(!place.has('ran') && !place.has('worse'))
+    const why = 'scripts beside it changed since this folder was trusted (`dsh trust`)'
+    const denied = unusable('.claude/settings.json PreToolUse[0].hooks[0]', why)
+    assert.deepEqual(place.results(), ['seen', `Error: a hook denied the call: ${denied}`])
+    assert.deepEqual(place.said(), [
+      `HOOKS_CHANGED: hooks of the project are not loaded as they are now, for they changed since this folder was trusted: ${path}; \`dsh trust\` shows them and asks`,
+    ])
+    place.put(path, script)
+    await place.turn('as before')
+    assert.ok(place.has('ran'))
+    assert.equal(place.results()[2], 'seen')
+  },
+)
+
+test('what a person names and is no file is not read, and denies calls', limits, async () => {
+  await using place = await hooksPlace({ script: [toolCall('look', {}), text('ok')] })
+  const path = join(place.root, 'pipe.json')
+  execFileSync('mkfifo', [path])
+  await place.plugin.dispose()
+  await place.ctx.plugin(hooks, { files: [{ path, dialect: 'claude' }] })
+  await place.turn('go')
+  assert.deepEqual(place.results(), [`Error: a hook denied the call: ${unusable(path, 'it is no file')}`])
+})
 
 const unusable = (what: string, why: string): string =>
   `${what} cannot be used: ${why}; until it is mended or removed, what it is for is denied (\`onFailure: allow\` of the plugin "hooks" in dsh.yml switches that off)`

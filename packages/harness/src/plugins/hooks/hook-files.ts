@@ -3,13 +3,15 @@ import { readFile, stat } from 'node:fs/promises'
 import { messageOf } from '../../kernel/index.ts'
 import type { Context } from '../../kernel/index.ts'
 import { projectParts } from '../trust/index.ts'
-import type { TrustPart } from '../trust/index.ts'
+import type { ProjectParts, TrustPart } from '../trust/index.ts'
 import type { HooksConfig } from './config.ts'
+import { guardedPoints } from './events.ts'
 import { parseHookFile, unusableFile } from './hook-file.ts'
 import type { HookFile, HookHandler } from './hook-file.ts'
 import type { HookNoticeCode } from './notice.ts'
+import { projectFiles } from './project-files.ts'
 import type { HookSource } from './sources.ts'
-import { changedText, leftOutText, untrustedText, unusableText } from './text.ts'
+import { changedText, leftOutText, scriptsChanged, untrustedText, unusableText } from './text.ts'
 
 /** Tells the person. */
 export type TellNotice = (code: HookNoticeCode, message: string) => void
@@ -17,13 +19,16 @@ export type TellNotice = (code: HookNoticeCode, message: string) => void
 interface LoadedFile {
   /** Changes when the file does. */
   readonly stamp: string
+  /** What its hooks may run of what the project brings, by content. */
+  readonly scripts: string
   readonly handlers: readonly HookHandler[]
 }
 
-interface FoundFile {
+interface FoundFile extends Pick<LoadedFile, 'stamp' | 'scripts'> {
   readonly source: HookSource
-  readonly path: string | undefined
-  readonly stamp: string
+  readonly path: string
+  /** Why it is not read. */
+  readonly problem?: string
 }
 
 export interface HookFilesPlace {
@@ -72,18 +77,31 @@ export class HookFiles {
     )
     for (const source of this.#loaded.keys())
       if (!found.some(file => file.source === source)) this.#loaded.delete(source)
-    const news = found.filter(({ source, stamp }) => this.#loaded.get(source)?.stamp !== stamp)
-    for (const file of news.filter(({ source }) => !source.isOfProject)) await this.#load(file)
-    const brought = news.filter(({ source }) => source.isOfProject)
-    if (brought.length > 0) await this.#loadBrought(brought)
+    for (const file of found.filter(({ source }) => !source.isOfProject))
+      if (this.#isNew(file)) await this.#load(file)
+    const brought = found.filter(({ source }) => source.isOfProject)
+    if (brought.length > 0) await this.#refreshBrought(brought)
+  }
+
+  #isNew({ source, stamp, scripts }: FoundFile): boolean {
+    const loaded = this.#loaded.get(source)
+    return loaded?.stamp !== stamp || loaded.scripts !== scripts
   }
 
   async #find(source: HookSource): Promise<FoundFile | undefined> {
     const { path, label, isOfProject } = source
-    if (path === undefined) return { source, path, stamp: 'nowhere' }
+    const scripts = ''
+    if (path === undefined) {
+      const problem = 'a hook file is named from / or ~/'
+      return { source, path: label, stamp: 'nowhere', scripts, problem }
+    }
     try {
-      const { mtimeMs, ctimeMs, size, ino } = await stat(path)
-      return { source, path, stamp: `${ino}.${size}.${mtimeMs}.${ctimeMs}` }
+      const stats = await stat(path)
+      const { mtimeMs, ctimeMs, size, ino } = stats
+      const found = { source, path, stamp: `${ino}.${size}.${mtimeMs}.${ctimeMs}`, scripts }
+      // Reading what is no file may never end.
+      if (!stats.isFile()) return { ...found, problem: 'it is no file' }
+      return size > largestBytes ? { ...found, problem: `it is larger than ${largestBytes} bytes` } : found
     } catch (error) {
       if (!isOfProject) this.#once('HOOK_NOT_LOADED', leftOutText(label, messageOf(error)))
       return undefined
@@ -91,27 +109,21 @@ export class HookFiles {
   }
 
   async #load(file: FoundFile, expected?: string): Promise<void> {
-    const { path, source } = file
+    const { path, source, problem } = file
     const { label, dialect, env } = source
     const place = { label, dialect, env }
-    const bytes =
-      path === undefined
-        ? 'a hook file is named from / or ~/'
-        : await readFile(path).catch((error: unknown) => messageOf(error))
-    const giveUp = (why: string): void =>
-      this.#take(file, { handlers: [unusableFile(why, place)], problems: [] })
-    if (typeof bytes === 'string') giveUp(bytes)
-    else if (bytes.length > largestBytes) giveUp(`it is larger than ${largestBytes} bytes`)
-    else if (expected !== undefined && createHash('sha256').update(bytes).digest('hex') !== expected)
+    const bytes = problem ?? (await readFile(path).catch((error: unknown) => messageOf(error)))
+    if (typeof bytes === 'string') this.#take(file, { handlers: [unusableFile(bytes, place)], problems: [] })
+    else if (expected !== undefined && digestOf(bytes) !== expected)
       this.#once('HOOKS_CHANGED', changedText([label]))
     else this.#take(file, parseHookFile(bytes.toString('utf8'), place))
   }
 
   /** What cannot be used stays, to deny what it was to guard, unless failures count for nothing. */
-  #take({ source, stamp }: FoundFile, { handlers, problems }: HookFile): void {
+  #take({ source, stamp, scripts }: FoundFile, { handlers, problems }: HookFile): void {
     const isStrict = this.#config.onFailure === 'deny'
     const kept = isStrict ? handlers : handlers.filter(({ unusable }) => unusable === undefined)
-    this.#loaded.set(source, { stamp, handlers: kept })
+    this.#loaded.set(source, { stamp, scripts, handlers: kept })
     for (const problem of problems) this.#once('HOOK_NOT_LOADED', problem)
     for (const { id, unusable } of handlers) {
       if (unusable === undefined) continue
@@ -119,12 +131,18 @@ export class HookFiles {
     }
   }
 
-  /** A script beside a hook file that nobody admitted holds back the file too. */
-  async #loadBrought(files: readonly FoundFile[]): Promise<void> {
-    const folder = this.#folder ?? ''
+  async #refreshBrought(files: readonly FoundFile[]): Promise<void> {
     const { home } = this.#config
-    const { parts, refused } = projectParts(folder, home === undefined ? {} : { home })
-    const hooks = parts.filter(({ kind }) => kind === 'hooks')
+    const found = projectParts(this.#folder ?? '', { only: 'hooks', ...(home !== undefined && { home }) })
+    const news = files
+      .map(file => ({ ...file, scripts: scriptsFor(file.source.label, found) }))
+      .filter(file => this.#isNew(file))
+    if (news.length > 0) await this.#loadBrought(news, found)
+  }
+
+  /** A script beside a hook file that nobody admitted holds back the file too. */
+  async #loadBrought(files: readonly FoundFile[], { parts: hooks, refused }: ProjectParts): Promise<void> {
+    const folder = this.#folder ?? ''
     const trust = this.#ctx.get('trust')
     const waiting = (await trust?.pending(folder, hooks)) ?? hooks
     const isTrusted = (await trust?.stateOf(folder)) === 'trusted'
@@ -138,7 +156,10 @@ export class HookFiles {
       // What nobody brings, as in the program's own folder, or what has just gone.
       else if (part === undefined) this.#loaded.delete(file.source)
       else if (own.length === 0) await this.#load(file, part.sha256)
-      else left.push(...own)
+      else {
+        left.push(...own)
+        this.#holdBack(file)
+      }
     }
     if (left.length === 0) return
     const paths = [...new Set(left.map(({ path }) => path))]
@@ -147,6 +168,16 @@ export class HookFiles {
       wasLoaded ? 'HOOKS_CHANGED' : 'HOOKS_NOT_TRUSTED',
       isTrusted ? changedText(paths) : untrustedText(paths),
     )
+  }
+
+  /** Hooks that are loaded do not run scripts that became others; what they were to guard is denied. */
+  #holdBack({ source, scripts }: FoundFile): void {
+    const loaded = this.#loaded.get(source)
+    if (loaded === undefined || loaded.scripts === scripts) return
+    const held = loaded.handlers
+      .filter(({ point }) => this.#config.onFailure === 'deny' && guardedPoints.has(point))
+      .map(handler => ({ ...handler, unusable: scriptsChanged }))
+    this.#loaded.set(source, { stamp: 'held back', scripts, handlers: held })
   }
 
   #once(code: HookNoticeCode, message: string): void {
@@ -158,4 +189,17 @@ export class HookFiles {
 
 function folderOf(path: string): string {
   return path.replace(/\/.*/, '')
+}
+
+function digestOf(content: string | Uint8Array): string {
+  return createHash('sha256').update(content).digest('hex')
+}
+
+/** Of what lies in the folder of a hook file, but for hook files. */
+function scriptsFor(label: string, { parts, refused }: ProjectParts): string {
+  const all = [...parts.map(({ path, sha256 }) => [path, sha256]), ...refused.map(path => [path, 'refused'])]
+  const scripts = all.filter(
+    ([path = '']) => folderOf(path) === folderOf(label) && !projectFiles.some(([other]) => other === path),
+  )
+  return digestOf(JSON.stringify(scripts))
 }

@@ -53,6 +53,8 @@ export function unusableText(what: string, why: string): string {
   return `${what} cannot be used: ${why}; until it is mended or removed, what it is for is denied (\`onFailure: allow\` of the plugin "hooks" in dsh.yml switches that off)`
 }
 
+export const scriptsChanged = 'scripts beside it changed since this folder was trusted (`dsh trust`)'
+
 /** For the person. */
 export function promptBlockedText(reason: string): string {
   return `a hook blocked the prompt: ${bounded(reason)}`

@@ -22,6 +22,8 @@ export interface ProjectParts {
 export interface ProjectOptions {
   /** The program's own folder, which no project brings along. */
   readonly home?: string
+  /** Nothing else is read. */
+  readonly only?: PartKind
 }
 
 const ownFolder = '.dsh'
@@ -75,6 +77,9 @@ export function projectParts(folder: string, options: ProjectOptions = {}): Proj
   for (const [place, kind] of placesIn(folder, options)) {
     const waiting = [place]
     for (let path = waiting.shift(); path !== undefined; path = waiting.shift()) {
+      const isWanted = options.only === undefined || options.only === kindOf(path, kind)
+      // Of what is in the program's folder, some is of another kind.
+      if (!isWanted && path !== ownFolder) continue
       const found = readPart(folder, path)
       if (found === 'none') continue
       if (found === 'refused' || parts.length >= mostFiles) refused.push(path)
