@@ -87,6 +87,8 @@ async function bundleScript(
     platform: 'node',
     packages: 'external',
     define: { 'import.meta.url': 'scriptUrl' },
+    banner: { js: "(function (module, require, scriptUrl) { 'use strict';" },
+    footer: { js: '})' },
     plugins: [keepOut(folder, { first: new Set(first), later: new Set(later) })],
     write: false,
   })

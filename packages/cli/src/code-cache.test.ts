@@ -8,7 +8,7 @@ import { pathToFileURL } from 'node:url'
 import { runCached } from './code-cache.ts'
 import type { CachedScript } from './code-cache.ts'
 
-const text = `
+const text = `(function (module, require, scriptUrl) { 'use strict';
   const { basename } = require('node:path')
   module.exports = {
     add: (a, b) => a + b,
@@ -16,7 +16,7 @@ const text = `
     load: () => import('./late.mjs'),
     freeze() { Object.freeze(module.exports).add = 1 },
   }
-`
+})`
 
 function setup(t: TestContext) {
   const folder = mkdtempSync(join(tmpdir(), 'dsh-code-'))

@@ -22,19 +22,18 @@ const enoughRounds = 5
 const headerSize = 8
 
 /**
- * Runs a CommonJS script of ASCII text, in strict mode, with the functions that earlier processes compiled, kept in `folder` under the
- * script's name, which must change with its text. Node's own cache holds a module as it was when it was loaded, before
- * most of its functions were compiled.
+ * Runs a script of ASCII text, with the functions that earlier processes compiled, kept in `folder` under the script's
+ * name, which must change with its text. Node's own cache holds a module as it was when it was loaded, before most of its
+ * functions were compiled.
  *
- * In the script `scriptUrl` is the URL of its file. Without a folder, or where nothing in it is of use, all is compiled
- * anew.
+ * The text is one function of `module`, `require` and the URL of its file; to put it into one here would copy all of it.
+ * Without a folder, or where nothing in it is of use, all is compiled anew.
  */
 export function runCached(file: URL, folder: string | undefined): CachedScript {
   const filename = fileURLToPath(file)
-  const source = `(function (module, require, scriptUrl) { 'use strict'; ${readFileSync(filename, 'latin1')}\n})`
   const path = folder === undefined ? undefined : join(folder, `${basename(filename)}.cache`)
   const kept = path === undefined ? undefined : readKept(path)
-  const script = new Script(source, {
+  const script = new Script(readFileSync(filename, 'latin1'), {
     filename,
     ...(kept === undefined ? {} : { cachedData: kept.code }),
     importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
