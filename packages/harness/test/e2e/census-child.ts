@@ -11,7 +11,7 @@ import { createHarness } from '../../src/testing/index.ts'
 /** `hostile` commands run through the tool, counted by what is there before and after. */
 const [, , kind = '', rounds = '1'] = process.argv
 const nap = `sleep 8${process.pid}`
-const lateMs = 250
+const lateMs = 150
 
 /** Each with whether it runs into its time-out. */
 const hostile: readonly (readonly [command: string, isLate?: true])[] = [
@@ -55,15 +55,16 @@ async function work(id: string, times: number) {
     const args = { command, description: 'hostile', ...(isLate && { timeoutMs: lateMs }) }
     const { signal } = new AbortController()
     const input = { callId: CallId(`${id}.${++calls}`), name: 'bash', arguments: args, signal, agent }
-    const { isError, meta } = await ctx.tools.execute(input)
+    const { isError, meta, content } = await ctx.tools.execute(input)
     const { timedOut } = (meta ?? {}) as { timedOut?: boolean }
-    if (isError || timedOut !== (isLate ?? false)) throw new Error(`${command}: ${JSON.stringify(meta)}`)
+    if (isError || timedOut !== (isLate ?? false))
+      throw new Error(`${command}: ${JSON.stringify({ meta, content })}`)
   }
   const queue = Array.from({ length: times }, () => hostile).flat()
   const lane = async (): Promise<void> => {
     for (let next = queue.pop(); next !== undefined; next = queue.pop()) await run(next)
   }
-  await Promise.all([lane(), lane(), lane()])
+  await Promise.all(Array.from({ length: 4 }, lane))
   const left = census().processes
   await handle.dispose()
   return { runs: calls, left }
@@ -73,7 +74,7 @@ async function work(id: string, times: number) {
 function census() {
   globalThis.gc?.()
   globalThis.gc?.()
-  const { heapUsed, external } = process.memoryUsage()
+  const { heapUsed, external, rss } = process.memoryUsage()
   const entries = readdirSync('/proc').filter(name => /^\d+$/.test(name) && Number(name) !== process.pid)
   const isOf = (pid: string): boolean => {
     const read = (file: string): string => readFileSync(`/proc/${pid}/${file}`, 'latin1')
@@ -89,6 +90,7 @@ function census() {
     processes: entries.filter(isOf).length,
     files: readdirSync('/proc/self/fd').length,
     megabytes: (heapUsed + external) / 2 ** 20,
+    residentMegabytes: rss / 2 ** 20,
   }
 }
 
@@ -97,9 +99,13 @@ const before = census()
 const started = performance.now()
 const { runs, left } = await work('s', Number(rounds))
 const seconds = (performance.now() - started) / 1000
-// What was closed leaves its memory to the next collection, and its numbers to the loop.
-await new Promise(resolve => setTimeout(resolve, 200))
-const after = census()
+// What was closed leaves its memory to the next collection, and its numbers to the loop; what was killed dies in its time.
+const settledAt = performance.now() + 5000
+let after = census()
+do {
+  await new Promise(resolve => setTimeout(resolve, 200))
+  after = census()
+} while (after.processes > 0 && performance.now() < settledAt)
 await ctx.dispose()
 rmSync(dir, { recursive: true, force: true })
 console.log(JSON.stringify({ runs, left, seconds, before, after }))
