@@ -47,7 +47,7 @@ test('a call with several edits shows all of them, and is for hooks of either na
   const theirs = toForeignCall('edit', args, '/')
   assert.deepEqual(theirs, {
     name: 'MultiEdit',
-    names: ['Edit', 'MultiEdit'],
+    names: ['Edit', 'MultiEdit', 'edit'],
     input: {
       file_path: '/a',
       old_string: '1',
@@ -82,6 +82,54 @@ test('arguments come back as they went, and those that a hook cannot know stay',
   })
   const found = { pattern: 'x', include: '*.ts', limit: 3 }
   assert.deepEqual(fromForeignInput('grep', toForeignCall('grep', found, '/').input, found), found)
+})
+
+test('a matcher may mean a tool by our name too', () => {
+  const names = (name: string, args: JsonValue = {}) => toForeignCall(name, args, '/srv/work').names
+  assert.deepEqual(names('bash'), ['Bash', 'bash'])
+  assert.deepEqual(names('edit', { edits: [{}] }), ['Edit', 'MultiEdit', 'edit'])
+  assert.deepEqual(names('look'), ['look'])
+})
+
+test('tools that do what others do there are guarded with them, and other arguments lead back', () => {
+  const table: readonly (readonly [
+    name: string,
+    args: Record<string, JsonValue>,
+    theirs: string,
+    input: object,
+  ])[] = [
+    ['terminal_send', { sessionId: 't1', text: 'ls' }, 'Bash', { sessionId: 't1', command: 'ls' }],
+    [
+      'str_replace_editor',
+      { command: 'create', path: '/srv/a', file_text: 'x' },
+      'Write',
+      { command: 'create', file_path: '/srv/a', content: 'x' },
+    ],
+    [
+      'str_replace_editor',
+      { command: 'str_replace', path: '/srv/a', old_str: 'x', new_str: 'y' },
+      'Edit',
+      { command: 'str_replace', file_path: '/srv/a', old_string: 'x', new_string: 'y' },
+    ],
+    [
+      'str_replace_editor',
+      { command: 'insert', path: '/srv/a', insert_line: 0, new_str: 'y' },
+      'Edit',
+      { command: 'insert', file_path: '/srv/a', insert_line: 0, new_string: 'y' },
+    ],
+    [
+      'str_replace_editor',
+      { command: 'view', path: '/srv/a' },
+      'Read',
+      { command: 'view', file_path: '/srv/a' },
+    ],
+  ]
+  for (const [name, args, theirs, input] of table) {
+    assert.deepEqual(call(name, args), [theirs, input])
+    assert.deepEqual(fromForeignInput(name, toForeignCall(name, args, '/').input, args), args)
+    const { command: _, insert_line: __, sessionId: ___, ...others } = toForeignCall(name, args, '/').input
+    if (name !== 'terminal_send') assert.deepEqual(fromForeignInput(name, others, args), args)
+  }
 })
 
 test('names that every object has are names like any other', () => {

@@ -38,6 +38,26 @@ const foreignTools: Readonly<Record<string, ForeignTool>> = {
   task_output: { name: 'TaskOutput' },
   task_kill: { name: 'TaskStop' },
   tool_search: { name: 'ToolSearch' },
+  // What is typed into a shell is a command, also where nobody there has such a tool.
+  terminal_send: { name: 'Bash', fields: { text: 'command' }, ours: ['sessionId'] },
+}
+
+const editorFields = {
+  path: 'file_path',
+  file_text: 'content',
+  old_str: 'old_string',
+  new_str: 'new_string',
+}
+/** One tool here, several there, by its argument `command`. */
+const editorNames: Readonly<Record<string, string>> = { view: 'Read', create: 'Write' }
+
+function foreignTool(name: string, args: JsonValue): ForeignTool | undefined {
+  if (name !== 'str_replace_editor' || !isFields(args)) return own(foreignTools, name)
+  return {
+    name: own(editorNames, String(args['command'])) ?? 'Edit',
+    fields: editorFields,
+    ours: ['command', 'insert_line', 'view_range'],
+  }
 }
 
 /** Not what every object has, such as its constructor: names come from models and hooks. */
@@ -48,14 +68,14 @@ function own<Value>(record: Readonly<Record<string, Value>>, key: string): Value
 /** A call in the terms of hook files. */
 export interface ForeignCall {
   readonly name: string
-  /** Every name by which a matcher may mean it. */
+  /** Every name by which a matcher may mean it, ours too. */
   readonly names: readonly string[]
   readonly input: Fields
 }
 
 /** `mcp__…` and whatever has no other name keeps its own. `folder` is the session's. */
 export function toForeignCall(name: string, args: JsonValue, folder: string): ForeignCall {
-  const tool = own(foreignTools, name)
+  const tool = foreignTool(name, args)
   const renamed = tool?.fields ?? {}
   const fields: Fields = isFields(args) ? args : {}
   const input = Object.fromEntries(
@@ -68,12 +88,12 @@ export function toForeignCall(name: string, args: JsonValue, folder: string): Fo
     const { edits: _, ...own } = first
     return {
       name: 'MultiEdit',
-      names: ['Edit', 'MultiEdit'],
+      names: ['Edit', 'MultiEdit', name],
       input: { file_path, ...own, edits: [own, ...(edits as unknown[])] },
     }
   }
   const theirs = tool?.name ?? name
-  return { name: theirs, names: [theirs], input }
+  return { name: theirs, names: theirs === name ? [theirs] : [theirs, name], input }
 
   function absolute(value: unknown, key: string): unknown {
     const isPath = tool?.paths?.includes(key) === true && typeof value === 'string'
@@ -83,7 +103,7 @@ export function toForeignCall(name: string, args: JsonValue, folder: string): Fo
 
 /** The arguments of ours that `input` of theirs means; those that a hook cannot know stay as they are in `args`. */
 export function fromForeignInput(name: string, input: Fields, args: JsonValue): Fields {
-  const tool = own(foreignTools, name)
+  const tool = foreignTool(name, args)
   const back = Object.fromEntries(
     Object.entries(tool?.fields ?? {}).map(([ours, theirs]) => [theirs, ours] as const),
   )
