@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { reply } from '@dsh/harness/testing'
 import { bench } from './dsh.ts'
 import type { Bench } from './dsh.ts'
@@ -66,3 +67,60 @@ test('hooks of a project run once it is trusted, and the person is told what the
   )
   assert.ok(!after.stderr.includes('\u001b'))
 })
+
+test(
+  'a program that is killed while a hook runs goes on as resumed, and what the hook began is ended',
+  { skip: existsSync('/proc/self/stat') ? false : 'the system shows no /proc', timeout: 90_000 },
+  async t => {
+    const place = bench(t)
+    const { dsh, start, work } = place
+    const nap = `sleep 900.${process.pid}`
+    const hook = (line: string) => [{ hooks: [{ type: 'command', command: line, timeout: 900 }] }]
+    mkdirSync(join(work, '.claude'))
+    writeFileSync(
+      join(work, '.claude/settings.json'),
+      JSON.stringify({
+        hooks: {
+          SessionStart: hook('cat > "$(ls | grep -c began)"'),
+          PreToolUse: hook(`test -e began.twice || { touch began; setsid ${nap} & ${nap}; }`),
+        },
+      }),
+    )
+    await dsh(['trust', '--yes'])
+    const look = reply.toolCall('bash', command('touch made'))
+    await place.provider({ script: [look, look, reply.text('done')] })
+    const run = start(['run', '--permission', 'full-access', 'go'])
+    await until(() => existsSync(join(work, 'began')) && running(nap) >= 2)
+    run.child.kill('SIGKILL')
+    await run.ended
+    assert.ok(!existsSync(join(work, 'made')))
+    writeFileSync(join(work, 'began.twice'), '')
+    rmSync(join(work, 'began'))
+    const more = await dsh(['run', '-c', '--permission', 'full-access', 'more'])
+    assert.equal(more.code, 0, more.stderr)
+    assert.ok(existsSync(join(work, 'made')))
+    const sources = ['0', '1'].map(
+      name => (JSON.parse(readFileSync(join(work, name), 'utf8')) as { source: string }).source,
+    )
+    assert.deepEqual(sources, ['startup', 'resume'])
+    await until(() => running(nap) === 0)
+    const { code, stdout } = await dsh(['session', 'verify', '--all'])
+    assert.equal(code, 0, stdout)
+  },
+)
+
+/** How many processes have `part` in their command line, but for shells that hold it as text. */
+function running(part: string): number {
+  return readdirSync('/proc').filter(name => {
+    try {
+      return readFileSync(`/proc/${name}/cmdline`, 'utf8').replaceAll('\0', ' ').trim() === part
+    } catch {
+      return false
+    }
+  }).length
+}
+
+/** Looks every 20 ms, within the time of its test. */
+async function until(isTrue: () => boolean): Promise<void> {
+  while (!isTrue()) await sleep(20)
+}

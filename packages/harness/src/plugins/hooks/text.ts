@@ -3,6 +3,7 @@ import { cutText, inertMarkup } from '../../core/tools/index.ts'
 /** How much of what a hook says is shown, in bytes. */
 const shownBytes = 10_000
 const shownInputBytes = 32_768
+const shownPartBytes = 500
 
 export const noReason = 'it gave no reason'
 
@@ -43,14 +44,19 @@ export function failedText(id: string, problem: string): string {
   return `the hook ${id} failed: ${problem}`
 }
 
+/** Of what stands in a file, for messages. */
+function brief(text: string): string {
+  return cutText(text, shownPartBytes)
+}
+
 /** Of a file, or what stands in it. */
 export function leftOutText(what: string, why: string): string {
-  return `${what} is left out: ${why}`
+  return `${brief(what)} is left out: ${brief(why)}`
 }
 
 /** Of a hook file, or what stands in it, that was to guard something: why that is denied, and the ways out. */
 export function unusableText(what: string, why: string): string {
-  return `${what} cannot be used: ${why}; until it is mended or removed, what it is for is denied (\`onFailure: allow\` of the plugin "hooks" in dsh.yml switches that off)`
+  return `${brief(what)} cannot be used: ${brief(why)}; until it is mended or removed, what it is for is denied (\`onFailure: allow\` of the plugin "hooks" in dsh.yml switches that off)`
 }
 
 export const scriptsChanged = 'scripts beside it changed since this folder was trusted (`dsh trust`)'

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { JsonValue } from '@dsh/protocol'
-import { isFields } from '../../kernel/index.ts'
+import { isFields, isText } from '../../kernel/index.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -53,8 +53,9 @@ const editorNames: Readonly<Record<string, string>> = { view: 'Read', create: 'W
 
 function foreignTool(name: string, args: JsonValue): ForeignTool | undefined {
   if (name !== 'str_replace_editor' || !isFields(args)) return own(foreignTools, name)
+  const { command } = args
   return {
-    name: own(editorNames, String(args['command'])) ?? 'Edit',
+    name: (isText(command) ? own(editorNames, command) : undefined) ?? 'Edit',
     fields: editorFields,
     ours: ['command', 'insert_line', 'view_range'],
   }
