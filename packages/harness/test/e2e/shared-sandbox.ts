@@ -57,7 +57,15 @@ export async function shareSandbox({
     const result = await process.result
     return { result, stdout: textOf(result.stdout), stderr: textOf(result.stderr) }
   }
-  const isShared = async (): Promise<boolean> => (await run(whereAmI)).stdout.startsWith('/dev/dsh/')
+  const isShared = async (): Promise<boolean> => {
+    try {
+      return (await run(whereAmI)).stdout.startsWith('/dev/dsh/')
+    } catch (error) {
+      // What was to be hidden, a socket of another program, went before it was.
+      if ((error as { code?: unknown }).code === 'SANDBOX_UNAVAILABLE') return false
+      throw error
+    }
+  }
   return {
     ctx,
     agent,

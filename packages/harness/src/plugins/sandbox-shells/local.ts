@@ -19,7 +19,7 @@ export interface ShellsConfig {
   readonly beginMs: number
 }
 
-/** After so many that could not be made none is tried any more. */
+/** After so many in a row that could not be made none is tried any more. */
 const maxFailures = 3
 
 /** The shells of all sessions. */
@@ -65,9 +65,11 @@ export class WarmShells {
     const readiness = await sandbox.readiness()
     const programs = findPrograms()
     if (!readiness.isReady || readiness.runner !== 'bubblewrap' || programs === undefined) return undefined
-    const failed = (): void => void this.#failures++
+    const tried: ShellHost['tried'] = outcome => {
+      this.#failures = outcome === 'failed' ? this.#failures + 1 : 0
+    }
     const admit = (): boolean => this.#admit()
-    return { ...this.#config, sandbox, subprocess, programs, admit, folderFor, failed }
+    return { ...this.#config, sandbox, subprocess, programs, admit, folderFor, tried }
   }
 
   /** One of another session that is not in use makes room for one that is wanted. */

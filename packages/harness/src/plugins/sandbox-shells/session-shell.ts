@@ -17,7 +17,8 @@ export interface ShellHost extends WarmLimits {
   readonly admit: () => boolean
   /** A path for what is shared with a sandbox; nothing is there yet. */
   readonly folderFor: (policy: SandboxExecutionPolicy) => string
-  readonly failed: () => void
+  /** Hears what came of each sandbox that was to be made. */
+  readonly tried: (outcome: 'ready' | 'failed') => void
 }
 
 /** A world with its environment and shell; equal keys say that one sandbox does for both. */
@@ -94,7 +95,7 @@ export class SessionShell {
   #start(world: World, command: ShellCommand): void {
     if (this.#starting !== undefined || this.#isClosed || !this.#host.admit()) return
     this.#starting = this.#open(world, command)
-      .catch(() => this.#host.failed())
+      .catch(() => this.#host.tried('failed'))
       .finally(() => (this.#starting = undefined))
   }
 
@@ -109,6 +110,7 @@ export class SessionShell {
       void sandbox.ended.then(() => this.#all.delete(sandbox))
       await sandbox.ready()
       this.#sandbox = sandbox
+      this.#host.tried('ready')
       this.#watch()
     } catch (error) {
       await pipes.remove()
