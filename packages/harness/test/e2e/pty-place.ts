@@ -1,9 +1,11 @@
-import { mkdtempSync, realpathSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { CallId, SessionId } from '@dsh/protocol'
 import type { JsonValue } from '@dsh/protocol'
 import { bash } from '@dsh/harness/plugins/bash'
+import { persistentBash } from '@dsh/harness/plugins/persistent-bash'
+import type { PersistentBashConfig } from '@dsh/harness/plugins/persistent-bash'
 import { pty } from '@dsh/harness/plugins/pty'
 import type { PtyConfig } from '@dsh/harness/plugins/pty'
 import { sandbox } from '@dsh/harness/plugins/sandbox'
@@ -12,7 +14,25 @@ import { subprocess } from '@dsh/harness/plugins/subprocess'
 import { tasks } from '@dsh/harness/plugins/tasks'
 import { createHarness } from '@dsh/harness/testing'
 
+export const noProc = existsSync('/proc/self/stat') ? false : 'the system shows no /proc'
+
+export function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return noProc !== false || !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
+  } catch {
+    return false
+  }
+}
+
+/** Waits for what must come; the test's own limit is the end of it. */
+export async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await new Promise(resolve => setTimeout(resolve, 10))
+}
+
 interface PlaceOptions {
+  /** The tool bash is one shell that stays. */
+  readonly persistent?: Partial<PersistentBashConfig>
   readonly config?: Partial<PtyConfig>
   readonly env?: Readonly<Record<string, string | undefined>>
   /** Nothing confines without it. */
@@ -20,17 +40,20 @@ interface PlaceOptions {
 }
 
 /** An agent with terminals, in a folder of its own. */
-export async function openPtyPlace({ config = {}, env = process.env, mode }: PlaceOptions = {}) {
+export async function openPtyPlace({ config = {}, env = process.env, mode, persistent }: PlaceOptions = {}) {
   const folder = mode === undefined ? tmpdir() : '/var/tmp'
   const dir = realpathSync(mkdtempSync(join(folder, 'dsh-pty-')))
   const { ctx } = await createHarness()
   await ctx.plugin(subprocess, { env })
   if (mode !== undefined) await ctx.plugin(sandbox, { mode, home: join(dir, 'home'), env })
   await ctx.plugin(tasks)
-  await ctx.plugin(bash, { cwd: '/' })
+  await ctx.plugin(bash, { cwd: '/', tool: persistent === undefined })
   const plugin = ctx.plugin(pty, config)
   await plugin
-  const { agent, dispose } = await ctx.agents.create({ sessionId: SessionId('s'), meta: { cwd: dir } })
+  const staying = persistent && ctx.plugin(persistentBash, persistent)
+  await staying
+  const handle = await ctx.agents.create({ sessionId: SessionId('s'), meta: { cwd: dir } })
+  const { agent } = handle
   let calls = 0
   const call = async (
     name: string,
@@ -45,10 +68,12 @@ export async function openPtyPlace({ config = {}, env = process.env, mode }: Pla
   return {
     ctx,
     plugin,
+    persistent: staying,
     dir,
     agent,
-    dispose,
+    handle,
     call,
+    bash: async (command: string) => (await call('bash', { command })).text,
     send: async (text: string, args: Record<string, JsonValue> = {}) =>
       (await call('terminal_send', { sessionId: 'pty-1', text, ...args })).text,
     async [Symbol.asyncDispose]() {

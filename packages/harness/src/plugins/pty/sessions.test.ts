@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { SessionId } from '@dsh/protocol'
-import { Context } from '../../kernel/index.ts'
+import type { Context } from '../../kernel/index.ts'
 import { createHarness } from '../../testing/index.ts'
 import { sandbox } from '../sandbox/index.ts'
 import type { SandboxMode } from '../sandbox/index.ts'

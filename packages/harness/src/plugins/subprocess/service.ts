@@ -133,12 +133,12 @@ export interface TerminalHandle extends Pick<
   readonly output: Readable
   /** Why it has pipes and no terminal, for people, and what mends it. */
   readonly notice: string | undefined
-  /** As if typed. */
+  /** As if typed; what the terminal does not take yet is typed later. */
   write(text: string): void
   resize(size: TerminalSize): void
   /** May cost a look at every process of the system. Undefined where the system does not tell. */
   inspectForeground(): Foreground | undefined
-  /** To the group that has the terminal, which is given; undefined where there is nobody any more. */
+  /** To the group that has the terminal, which is given, and forgets what was not taken of what was typed; undefined where there is nobody any more. */
   signalForeground(signal: TerminalSignal): number | undefined
 }
 

@@ -8,6 +8,7 @@ import { foregroundOf } from './foreground.ts'
 import { RunningProcess } from './running.ts'
 import type { RunningSurroundings, StartedProcess } from './running.ts'
 import type { Foreground, TerminalHandle, TerminalSignal, TerminalSize, TerminalSpec } from './service.ts'
+import { TerminalInput } from './terminal-input.ts'
 import { findTree, signalAll, trySignal } from './tree.ts'
 
 interface NodePty {
@@ -40,7 +41,8 @@ export function startTerminal(
   around: TerminalSurroundings,
 ): RunningTerminal {
   const pty = typeof terminals === 'string' ? terminals : openPty(terminals, spec, around)
-  if (typeof pty !== 'string') return new RunningTerminal(new PtyProcess(pty), pty, { spec, around })
+  if (typeof pty !== 'string')
+    return new RunningTerminal(new PtyProcess(pty), new TerminalInput(pty), { spec, around })
   const [program, ...args] = spec.argv
   const child = spawn('/bin/sh', ['-c', 'exec "$0" "$@" 2>&1', program, ...args], {
     cwd: spec.cwd,
@@ -49,7 +51,7 @@ export function startTerminal(
     stdio: ['pipe', 'pipe', 'ignore'],
     windowsHide: true,
   })
-  const line = { write: (text: string) => void child.stdin.write(text), resize: () => {} }
+  const line = { write: (text: string) => void child.stdin.write(text), resize: () => {}, discard: () => {} }
   return new RunningTerminal(child, line, { spec, around, notice: noTerminalText(pty) })
 }
 
@@ -108,6 +110,7 @@ interface TerminalParts {
 interface Line {
   write(text: string): void
   resize(columns: number, rows: number): void
+  discard(): void
 }
 
 /** One program on a terminal, with the tree of processes that grows from it. */
@@ -140,12 +143,14 @@ export class RunningTerminal extends RunningProcess implements TerminalHandle {
 
   signalForeground(signal: TerminalSignal): number | undefined {
     if (this.hasExited) return undefined
+    this.#line.discard()
     const group = this.inspectForeground()?.processGroupId ?? this.pid
     return trySignal(-group, signal, this.#parts.around.send) ? group : undefined
   }
 
   /** A shell with a terminal does not hear of SIGTERM: it is told that the terminal is gone. */
   override end(): Promise<void> {
+    this.#line.discard()
     if (!this.#isHungUp && !this.hasExited) this.#hangUp()
     this.#isHungUp = true
     return super.end()
