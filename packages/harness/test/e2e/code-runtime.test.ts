@@ -363,6 +363,23 @@ test('output over the limit is cut before the first that does not fit', async ()
   }
 })
 
+test('calls without end, and answers that nobody reads, end the program and not the harness', async () => {
+  for (const [program, message] of [
+    ['for (;;) tools.late()', 'the program had 10000 calls open; wait for some of them'],
+    ['for (;;) await tools.echo(1)', 'the program made more than 20000 calls'],
+    [
+      'for (let i = 0; i < 50; i++) tools.echo("x".repeat(100000)); for (;;);',
+      'the program left more than 200000 bytes of answers unread',
+    ],
+  ] as const) {
+    await using world = await setup({ maxOutputBytes: 200_000 })
+    assertResult(await world.run(program), failure('output-limit', message), program)
+  }
+  await using world = await setup()
+  const all = await world.run('return (await Promise.all(Array(9000).fill(1).map(tools.echo))).length')
+  assertResult(all, { value: 9000, logs: [] }, 'as many as that')
+})
+
 test('more memory than allowed ends the program alone', async () => {
   await using world = await setup({ memoryMb: 64 })
   const heap = await world.run('const a = []; for (;;) a.push(Array(1000).fill(1.5))')

@@ -39,6 +39,9 @@ const drainMs = 1000
 const keptErrorBytes = 64 * 1024
 /** What a frame holds besides what counts as output. */
 const frameOverhead = 4096
+/** Calls that wait for their answer, and calls in all: no program means so many. */
+const maxOpenCalls = 10_000
+const maxCalls = 20_000
 
 /**
  * One program in one process. Whatever comes first decides: its end, a limit, the caller's signal. Resolves when the
@@ -53,6 +56,7 @@ export class ProgramRun {
   readonly #ids = new Set<number>()
   readonly #settled = Promise.withResolvers<Outcome>()
   #handle: SubprocessHandle | undefined
+  #openCalls = 0
   #isOver = false
   #hasBooted = false
 
@@ -166,15 +170,34 @@ export class ProgramRun {
   async #call({ id, global, name, args }: Extract<Frame, { type: 'call' }>): Promise<void> {
     if (this.#ids.has(id)) return
     this.#ids.add(id)
+    if (this.#openCalls >= maxOpenCalls)
+      return this.#failWith(
+        'output-limit',
+        `the program had ${maxOpenCalls} calls open; wait for some of them`,
+      )
+    if (this.#ids.size > maxCalls)
+      return this.#failWith('output-limit', `the program made more than ${maxCalls} calls`)
+    this.#openCalls += 1
     try {
       const bound = this.#spec.bindings.find(global, name)
       if (bound === undefined) throw new Error(`there is no ${global}.${name}`)
       if (args === undefined) throw new Error('JSON does not keep these arguments')
       const value = adopt(await bound(args), 'the answer')
-      if (!this.#isOver) this.#tell({ type: 'reply', id, ok: true, value })
+      this.#reply({ type: 'reply', id, ok: true, value })
     } catch (error) {
-      if (!this.#isOver) this.#tell({ type: 'reply', id, ok: false, message: readThrown(error).message })
+      this.#reply({ type: 'reply', id, ok: false, message: readThrown(error).message })
+    } finally {
+      this.#openCalls -= 1
     }
+  }
+
+  /** What a program does not read is kept here, so it has to end somewhere. */
+  #reply(frame: JsonValue): void {
+    if (this.#isOver) return
+    const { maxOutputBytes } = this.#spec.limits
+    if ((this.#handle?.stdin?.writableLength ?? 0) > maxOutputBytes)
+      this.#failWith('output-limit', `the program left more than ${maxOutputBytes} bytes of answers unread`)
+    else this.#tell(frame)
   }
 
   #exited(exit: ProcessExit, handle: SubprocessHandle): void {
