@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { persistentBash } from '@dsh/harness/plugins/persistent-bash'
+import { headless } from '@dsh/harness/presets/headless'
 import { skipWithoutBwrap } from './bwrap.ts'
 import { isRunning, noProc, openPtyPlace, until } from './pty-place.ts'
 
@@ -266,3 +268,27 @@ test('shells end with their agent, and with the tool', { ...limits, skip: noProc
   await other.handle.dispose()
   assert.equal(isRunning(shell.pid), false)
 })
+
+test(
+  'rows of a composition bring terminals and a bash that stays, whatever their order',
+  { ...limits, skip: noProc },
+  async () => {
+    const home = mkdtempSync(join(tmpdir(), 'dsh-pty-rows-'))
+    const rows = ['- name: pty', '- {id: bash, config: {tool: false}}', '- name: persistent-bash']
+    for (const order of [rows, rows.toReversed()]) {
+      const file = join(home, 'dsh.yml')
+      writeFileSync(file, `${order.join('\n')}\n`)
+      const options = { home, env: process.env, permission: 'full-access', files: [file] } as const
+      const errors: unknown[] = []
+      const ctx = await headless({ ...options, onFailure: error => void errors.push(error) })
+      try {
+        assert.deepEqual(errors, [])
+        assert.ok(ctx.tools.get('terminal_open') !== undefined)
+        assert.match(ctx.tools.get('bash')?.description ?? '', /a bash that stays/)
+      } finally {
+        await ctx.dispose()
+      }
+    }
+    rmSync(home, { recursive: true })
+  },
+)

@@ -51,7 +51,7 @@ const unset = {
 }
 
 /** Shells of this machine on terminals, confined as the owner's session is when they begin. */
-export class LocalShells implements PtyBackend {
+class LocalShells implements PtyBackend {
   readonly type = 'shell'
   readonly #ctx: Context
   readonly #config: LocalPtyConfig

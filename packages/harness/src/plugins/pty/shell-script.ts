@@ -1,7 +1,7 @@
 /** What is typed into a shell so that it tells where it is; `sh` is any POSIX shell. */
 export type ShellDialect = 'bash' | 'sh'
 
-export const promptText = 'dsh> '
+const promptText = 'dsh> '
 
 /** A terminal that is read line by line takes no longer ones; some room is left for the quotes around. */
 const longestPart = 1000
