@@ -646,7 +646,12 @@ test('a file that is no JSON denies calls, not prompts, until it is mended or re
   await brought.turn('go')
   rmSync(join(brought.work, '.dsh/hooks.json'))
   await brought.turn('again')
-  const denied = `Error: a hook denied the call: ${unusable('.dsh/hooks.json', noJson)}`
+  const broken = unusable('.dsh/hooks.json', noJson)
+  const denied = `Error: a hook denied the call: ${broken}`
+  assert.deepEqual(brought.said(), [
+    `HOOK_NOT_LOADED: ${broken}`,
+    'HOOKS_CHANGED: .dsh/hooks.json is gone, and its hooks with it',
+  ])
   assert.deepEqual(brought.results(), [denied, 'seen'])
 
   await using own = await hooksPlace({ script })

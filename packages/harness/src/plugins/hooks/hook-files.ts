@@ -11,7 +11,7 @@ import type { HookFile, HookHandler } from './hook-file.ts'
 import type { HookNoticeCode } from './notice.ts'
 import { projectFiles } from './project-files.ts'
 import type { HookSource } from './sources.ts'
-import { changedText, leftOutText, scriptsChanged, untrustedText, unusableText } from './text.ts'
+import { changedText, goneText, leftOutText, scriptsChanged, untrustedText, unusableText } from './text.ts'
 
 /** Tells the person. */
 export type TellNotice = (code: HookNoticeCode, message: string) => void
@@ -75,8 +75,11 @@ export class HookFiles {
     const found = (await Promise.all(this.#sources.map(source => this.#find(source)))).filter(
       file => file !== undefined,
     )
-    for (const source of this.#loaded.keys())
-      if (!found.some(file => file.source === source)) this.#loaded.delete(source)
+    for (const [source, { handlers }] of this.#loaded) {
+      if (found.some(file => file.source === source)) continue
+      this.#loaded.delete(source)
+      if (handlers.length > 0) this.#tell('HOOKS_CHANGED', goneText(source.label))
+    }
     for (const file of found.filter(({ source }) => !source.isOfProject))
       if (this.#isNew(file)) await this.#load(file)
     const brought = found.filter(({ source }) => source.isOfProject)

@@ -59,6 +59,10 @@ export function unusableText(what: string, why: string): string {
   return `${brief(what)} cannot be used: ${brief(why)}; until it is mended or removed, what it is for is denied (\`onFailure: allow\` of the plugin "hooks" in dsh.yml switches that off)`
 }
 
+export function goneText(label: string): string {
+  return `${label} is gone, and its hooks with it`
+}
+
 export const scriptsChanged = 'scripts beside it changed since this folder was trusted (`dsh trust`)'
 
 /** For the person. */
