@@ -1,12 +1,14 @@
 import { costOf, perUSD, priceOf } from '../prices/index.ts'
 import type { Currency, OwnPrices } from '../prices/index.ts'
 import type { Limits } from './config.ts'
-import type { Spending, Spent } from './spending.ts'
+import type { Route, Spending, Spent } from './spending.ts'
 
 /** What was used up, in the units of the limits. */
 export interface Used {
   readonly spent: readonly Spent[]
   readonly tokens: number
+  /** The models of answers that did not say what they took. */
+  readonly untold: readonly Route[]
   readonly turns: number
   readonly steps: number
   readonly activeMs: number
@@ -27,6 +29,7 @@ export function usedOf(state: Spending, now: number, from?: Spending): Used {
   return {
     spent: [...state.spent, ...(from?.spent ?? []).map(negative)],
     tokens: state.tokens - (from?.tokens ?? 0),
+    untold: state.untold.slice(from?.untold.length ?? 0),
     turns: state.turns - (from?.turns ?? 0),
     steps: state.steps - (from?.steps ?? 0),
     activeMs: activeMs(state) - (from?.activeMs ?? 0),
@@ -43,6 +46,7 @@ export function together(all: readonly Used[]): Used {
   return {
     spent: all.flatMap(({ spent }) => spent),
     tokens: sum(used => used.tokens),
+    untold: all.flatMap(({ untold }) => untold),
     turns: sum(used => used.turns),
     steps: sum(used => used.steps),
     activeMs: sum(used => used.activeMs),
@@ -67,9 +71,14 @@ export function reached(used: Used, limits: Limits, holder: Holder, money: Money
   if (maxCost !== undefined) {
     const cost = costIn(money, used.spent)
     if (cost === undefined) return unpriced(used.spent, money)
+    const one = { inputTokens: 1, outputTokens: 1, cacheReadTokens: 1, cacheWriteTokens: 1 }
+    const untold = used.untold.find(route => costIn(money, [{ ...route, from: 0, usage: one }]) !== 0)
+    if (untold !== undefined) return untoldText(untold, 'money')
     if (cost >= maxCost)
       return `the limit of ${maxCost} ${money.currency} ${of}: ${amount(cost)} ${money.currency} were spent`
   }
+  const [untold] = used.untold
+  if (maxTokens !== undefined && untold !== undefined) return untoldText(untold, 'tokens')
   if (maxTokens !== undefined && used.tokens >= maxTokens)
     return `the limit of ${maxTokens} tokens ${of}: ${used.tokens} were used`
   if (maxTurns !== undefined && used.turns > maxTurns)
@@ -92,6 +101,10 @@ function unpriced(spent: readonly Spent[], { prices }: Money): string {
 /** Says which limit cannot be kept, and what mends it. */
 export function unpricedText(route: string): string {
   return `a limit of money needs the price of ${route}, which is not known: set it as prices of budget in dsh.yml`
+}
+
+function untoldText({ provider, model }: Route, what: 'money' | 'tokens'): string {
+  return `a limit of ${what} cannot be kept: ${provider}/${model} does not say what an answer took`
 }
 
 function negative(spent: Spent): Spent {

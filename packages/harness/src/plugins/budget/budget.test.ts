@@ -70,6 +70,24 @@ test('tokens count whoever served them', async () => {
   assert.equal(adapter.requests.length, 2)
 })
 
+test('a model that does not say what it takes is asked once and no more, where money or tokens count', async () => {
+  const silent = (entry: ScriptEntry): ScriptEntry =>
+    Array.isArray(entry) ? entry.filter(({ type }: StreamChunk) => type !== 'usage') : entry
+  const script = [silent(step), silent(last)]
+  const why = 'cannot be kept: mock/mock does not say what an answer took'
+  const cases: readonly (readonly [config: BudgetInput, end: string, asked: number])[] = [
+    [{ maxTokens: 9 }, `a limit of tokens ${why}`, 1],
+    [{ session: { maxCost: 9 } }, `a limit of money ${why}`, 1],
+    [{ maxCost: 9, prices: { 'mock/mock': { currency: 'USD', input: 0, output: 0 } } }, 'completed', 2],
+    [{ maxSteps: 9 }, 'completed', 2],
+  ]
+  for (const [config, end, asked] of cases) {
+    const { turn, adapter } = await setup(script, config)
+    assert.equal(await turn(), end)
+    assert.equal(adapter.requests.length, asked)
+  }
+})
+
 test('of turns and steps exactly as many begin as were allowed', async () => {
   const steps = await setup([step, step, step, last], { maxSteps: 2 })
   assert.equal(await steps.turn(), 'the limit of 2 steps of the run is reached')

@@ -14,6 +14,8 @@ export interface Spent {
 export interface Spending {
   readonly spent: readonly Spent[]
   readonly tokens: number
+  /** The models of answers that did not say what they took, once for each. */
+  readonly untold: readonly Route[]
   readonly turns: number
   readonly steps: number
   /** Of turns that are over. */
@@ -27,7 +29,7 @@ export interface Spending {
   readonly isTold: boolean
 }
 
-interface Route {
+export interface Route {
   readonly provider: string
   readonly model: string
 }
@@ -53,6 +55,7 @@ export const spending: FoldDefinition<Spending, (typeof spendingTypes)[number]> 
   init: (header: Pick<SessionHeader, 'seedLength'>) => ({
     spent: [],
     tokens: 0,
+    untold: [],
     turns: 0,
     steps: 0,
     activeMs: 0,
@@ -82,9 +85,7 @@ function applyOwn(state: Spending, event: SpendingEvent): Spending {
     case 'assistant/chunk':
       return afterChunk(state, event)
     case 'assistant/message':
-      return state.isTold
-        ? { ...state, isTold: false }
-        : spend(state, state.route, event.time, event.data.usage)
+      return state.isTold ? { ...state, isTold: false } : afterMessage(state, event)
     case 'session/title-llm-request':
       return { ...state, titleRoute: event.data.route }
     case 'session/title-llm-result':
@@ -92,6 +93,14 @@ function applyOwn(state: Spending, event: SpendingEvent): Spending {
     default:
       return state
   }
+}
+
+function afterMessage(state: Spending, { data, time }: SessionEvent<'assistant/message'>): Spending {
+  const { usage, interrupted } = data
+  if (usage !== undefined) return spend(state, state.route, time, usage)
+  // One that was cut off never came to the end, where it is said.
+  if (interrupted === true || state.route === undefined) return state
+  return { ...state, untold: [...state.untold, state.route] }
 }
 
 function afterChunk(state: Spending, { data: { chunk }, time }: SessionEvent<'assistant/chunk'>): Spending {
