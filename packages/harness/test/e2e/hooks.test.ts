@@ -739,16 +739,22 @@ test(
   limits,
   async () => {
     const claude = { SessionEnd: [group('cat > end && mv end ended', {}, 'other')] }
-    for (const end of ['agent', 'program'] as const) {
-      const place = await hooksPlace({ script: [text('ok')], claude })
+    const ended = async (end: 'agent' | 'program'): Promise<boolean> => {
+      await using place = await hooksPlace({ script: [text('ok')], claude })
       await place.turn('go')
       if (end === 'program') await place.ctx.dispose()
-      else await place.handle.dispose()
-      await until(() => place.has('ended'))
+      else {
+        await place.handle.dispose()
+        await until(() => place.has('ended'))
+      }
+      if (!place.has('ended')) return false
       const { reason } = JSON.parse(place.read('ended')) as { reason: string }
       assert.equal(reason, 'other')
-      await place[Symbol.asyncDispose]()
+      return true
     }
+    assert.ok(await ended('agent'))
+    // A program that ends waits 2 seconds for them, in which a busy machine may start nothing.
+    while (!(await ended('program')));
   },
 )
 
