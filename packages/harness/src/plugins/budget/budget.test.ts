@@ -78,7 +78,11 @@ test('a model that does not say what it takes is asked once and no more, where m
   const cases: readonly (readonly [config: BudgetInput, end: string, asked: number])[] = [
     [{ maxTokens: 9 }, `a limit of tokens ${why}`, 1],
     [{ session: { maxCost: 9 } }, `a limit of money ${why}`, 1],
-    [{ maxCost: 9, prices: { 'mock/mock': { currency: 'USD', input: 0, output: 0 } } }, 'completed', 2],
+    [
+      { maxCost: 9, prices: { 'mock/mock': { ...price, input: 0, output: 0, cacheRead: 0 } } },
+      'completed',
+      2,
+    ],
     [{ maxSteps: 9 }, 'completed', 2],
   ]
   for (const [config, end, asked] of cases) {
