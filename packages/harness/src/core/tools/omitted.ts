@@ -1,3 +1,5 @@
+import type { KeptText } from './text.ts'
+
 /** Keeps the first items and counts the rest. */
 export class ItemRetainer<T> {
   readonly #maxItems: number
@@ -42,4 +44,15 @@ export function describeOmitted(omitted: Omitted, unit: string): string {
   if (omitted.kind === 'unknown') return `more ${unit}s omitted`
   if (omitted.kind === 'none' || omitted.count === 0) return ''
   return omitted.count === 1 ? `1 ${unit} omitted` : `${omitted.count} ${unit}s omitted`
+}
+
+/** Both ends of a text with a word of what is missing between them; `artifact` is the hash that all of it is kept under. */
+export function joinEnds({ head, tail, omittedBytes }: KeptText, artifact: string | undefined): string {
+  return omittedBytes === 0 ? head : head + leftOutMark(omittedBytes, artifact) + tail
+}
+
+/** Stands between the ends of a text, on a line of its own. */
+export function leftOutMark(omittedBytes: number, artifact: string | undefined): string {
+  const where = artifact === undefined ? '' : `; read artifact:${artifact} for more`
+  return `\n[… ${omittedBytes} bytes left out${where} …]\n`
 }

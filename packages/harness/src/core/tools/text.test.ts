@@ -5,6 +5,7 @@ import {
   cutText,
   describeOmitted,
   ItemRetainer,
+  joinEnds,
   keepText,
   TextRetainer,
   utf8Length,
@@ -124,4 +125,11 @@ test('what is missing is said in words', () => {
   assert.equal(describeOmitted({ kind: 'exact', count: 1 }, 'line'), '1 line omitted')
   assert.equal(describeOmitted({ kind: 'exact', count: 2 }, 'line'), '2 lines omitted')
   assert.equal(describeOmitted({ kind: 'unknown' }, 'line'), 'more lines omitted')
+})
+
+test('what is left out is told where it is missing, and where it can be read', () => {
+  const ends = { head: 'a', tail: 'z', omittedBytes: 24 }
+  assert.equal(joinEnds(ends, undefined), 'a\n[… 24 bytes left out …]\nz')
+  assert.equal(joinEnds(ends, 'abc'), 'a\n[… 24 bytes left out; read artifact:abc for more …]\nz')
+  assert.equal(joinEnds({ head: 'all', tail: '', omittedBytes: 0 }, undefined), 'all')
 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { utf8Locale } from './locale.ts'
 import { presentBash } from './present.ts'
-import { joinEnds, renderBash } from './render.ts'
+import { renderBash } from './render.ts'
 import type { ShownResult } from './render.ts'
 
 const quiet: ShownResult = {
@@ -75,13 +75,6 @@ test('a result is its output, and what the shell does not print in brackets', ()
     ],
   ]
   for (const [part, expected] of cases) assert.equal(renderBash({ ...quiet, ...part }), expected)
-})
-
-test('what is left out is told where it is missing, and where it can be read', () => {
-  const ends = { head: 'a', tail: 'z', omittedBytes: 24 }
-  assert.equal(joinEnds(ends, undefined), 'a\n[… 24 bytes left out …]\nz')
-  assert.equal(joinEnds(ends, 'abc'), 'a\n[… 24 bytes left out; read artifact:abc for more …]\nz')
-  assert.equal(joinEnds({ head: 'all', tail: '', omittedBytes: 0 }, undefined), 'all')
 })
 
 test('a child gets a locale of UTF-8 unless it has one', () => {

@@ -39,20 +39,6 @@ export function renderBash(result: ShownResult): string {
   return [...printed, ...notes].join('\n')
 }
 
-/** Both ends of an output with a word of what is missing between them. */
-export function joinEnds(
-  {
-    head,
-    tail,
-    omittedBytes,
-  }: { readonly head: string; readonly tail: string; readonly omittedBytes: number },
-  artifact: string | undefined,
-): string {
-  if (omittedBytes === 0) return head
-  const where = artifact === undefined ? '' : `; read artifact:${artifact} for more`
-  return `${head}\n[… ${omittedBytes} bytes left out${where} …]\n${tail}`
-}
-
 function taskNote({ id, moved }: NonNullable<ShownResult['task']>): string {
   const how = moved ? 'the user moved it to the background as' : 'started in the background as'
   return `[${how} ${id}; you are told when it ends, task_output shows what it prints]`

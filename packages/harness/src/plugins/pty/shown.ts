@@ -1,5 +1,6 @@
 import type { Agent } from '../../core/agent/index.ts'
-import { boundOutput, joinEnds } from '../bash/index.ts'
+import { joinEnds } from '../../core/tools/index.ts'
+import { boundOutput } from '../bash/index.ts'
 import type { CapturedOutput } from '../subprocess/index.ts'
 
 /** Both ends of `output` within `maxBytes`, harmless to show; all that was kept goes to the session's artifacts where that is more. */

@@ -1,6 +1,6 @@
 import type { ContentBlock, TextBlock } from '@dsh/protocol'
 import type { ArtifactStore } from '../../core/session/index.ts'
-import { cutText, utf8Length } from '../../core/tools/index.ts'
+import { cutText, leftOutMark, utf8Length } from '../../core/tools/index.ts'
 
 /** Both ends of `content` in `maxBytes`, the whole of it kept in `artifacts`; undefined where it may stay as it is. */
 export async function spilled(
@@ -13,12 +13,8 @@ export async function spilled(
   const total = utf8Length(text)
   if (total <= maxBytes) return undefined
   // A preview that says less than where the rest is says nothing.
-  if (utf8Length(noticeOf(total, '0'.repeat(64))) > maxBytes) return undefined
+  if (utf8Length(leftOutMark(total, '0'.repeat(64))) > maxBytes) return undefined
   const { sha256 } = await artifacts.put(Buffer.from(text, 'utf8'), 'text/plain')
-  const preview = cutText(text, maxBytes, { keep: 'ends', mark: omitted => noticeOf(omitted, sha256) })
+  const preview = cutText(text, maxBytes, { keep: 'ends', mark: omitted => leftOutMark(omitted, sha256) })
   return [{ type: 'text', text: preview }]
-}
-
-function noticeOf(omittedBytes: number, sha256: string): string {
-  return `\n[… ${omittedBytes} bytes left out; read artifact:${sha256} for more …]\n`
 }

@@ -1,4 +1,5 @@
-import { cutText, utf8Length } from '../../core/tools/index.ts'
+import { cutText, joinEnds, utf8Length } from '../../core/tools/index.ts'
+import type { KeptText } from '../../core/tools/index.ts'
 import { nearest } from '../../kernel/index.ts'
 import type { Task } from './service.ts'
 
@@ -66,18 +67,14 @@ export function listText(tasks: readonly Task[], now: number): string {
   return [...(older > 0 ? [`${older} older tasks`] : []), ...lines].join('\n')
 }
 
-interface ShownOutput {
-  readonly head: string
-  readonly tail: string
-  readonly omittedBytes: number
+interface ShownOutput extends KeptText {
   /** Holds all of it where not all is shown. */
   readonly artifact: string | undefined
 }
 
 /** What a task printed, and its status. */
-export function outputText(task: Task, { head, tail, omittedBytes, artifact }: ShownOutput): string {
-  const where = artifact === undefined ? '' : `; read artifact:${artifact} for more`
-  const printed = omittedBytes === 0 ? head : `${head}\n[… ${omittedBytes} bytes left out${where} …]\n${tail}`
+export function outputText(task: Task, shown: ShownOutput): string {
+  const printed = joinEnds(shown, shown.artifact)
   const whole = task.output?.artifact
   const notes = whole === undefined ? [] : [`[all that it printed: artifact:${whole}]`]
   return [printed === '' ? '(no new output)' : printed.replace(/\n$/, ''), ...notes, statusLine(task)].join(

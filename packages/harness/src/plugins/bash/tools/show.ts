@@ -1,7 +1,7 @@
+import { joinEnds } from '../../../core/tools/index.ts'
 import type { ToolRunContext } from '../../../core/tools/index.ts'
 import type { CapturedOutput } from '../../subprocess/index.ts'
 import { boundOutput } from '../output.ts'
-import { joinEnds } from '../render.ts'
 
 /** What a model sees of one stream, and what is known of the whole of it. */
 export interface Shown {
