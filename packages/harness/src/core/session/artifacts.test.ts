@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { SessionId } from '@dsh/protocol'
-import { Session, SessionArtifacts } from './index.ts'
+import { keepArtifact, Session, SessionArtifacts } from './index.ts'
 
 const hello = new TextEncoder().encode('hello')
 const helloHash = '2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824'
@@ -44,6 +44,16 @@ test('a content that a store fails to take stays where it was', async () => {
   })
   await assert.rejects(moved, full)
   assert.deepEqual(await artifacts.get(helloHash), hello)
+})
+
+test('a text that a tool shows in part is kept whole, and a store that is full costs no more than that', async () => {
+  const session = Session.create(SessionId('s'))
+  assert.equal(await keepArtifact(session, 'hello'), helloHash)
+  assert.deepEqual(await session.artifacts.get(helloHash), hello)
+  assert.equal(await keepArtifact(undefined, 'hello'), undefined)
+  const full = () => Promise.reject(new Error('no space'))
+  session.artifacts.attach({ put: full, get: () => Promise.resolve(undefined) }).moved.catch(() => {})
+  assert.equal(await keepArtifact(session, 'more'), undefined)
 })
 
 test('a fork finds the contents of the session it came from', async () => {

@@ -1,4 +1,5 @@
 import type { Agent } from '../../core/agent/index.ts'
+import { keepArtifact } from '../../core/session/index.ts'
 import { joinEnds } from '../../core/tools/index.ts'
 import { boundOutput } from '../bash/index.ts'
 import type { CapturedOutput } from '../subprocess/index.ts'
@@ -7,14 +8,5 @@ import type { CapturedOutput } from '../subprocess/index.ts'
 export async function shownOutput(output: CapturedOutput, maxBytes: number, owner: Agent): Promise<string> {
   const bounded = boundOutput(output, maxBytes)
   const { kept } = bounded
-  return joinEnds(bounded, kept === undefined ? undefined : await keep(kept, owner))
-}
-
-/** A store that is full or gone costs the rest of the output, not the call. */
-async function keep(text: string, { session }: Agent): Promise<string | undefined> {
-  try {
-    return (await session.artifacts.put(Buffer.from(text), 'text/plain')).sha256
-  } catch {
-    return undefined
-  }
+  return joinEnds(bounded, kept === undefined ? undefined : await keepArtifact(owner.session, kept))
 }

@@ -1,3 +1,4 @@
+import { keepArtifact } from '../../../core/session/index.ts'
 import { joinEnds } from '../../../core/tools/index.ts'
 import type { ToolRunContext } from '../../../core/tools/index.ts'
 import type { CapturedOutput } from '../../subprocess/index.ts'
@@ -14,18 +15,9 @@ export async function show(output: CapturedOutput, maxBytes: number, exec: ToolR
   const bounded = boundOutput(output, maxBytes)
   const { omittedBytes, kept } = bounded
   const facts = { bytes: output.totalBytes, omittedBytes }
-  const artifact = kept === undefined ? undefined : await keep(kept, exec)
+  const artifact = kept === undefined ? undefined : await keepArtifact(exec.agent?.session, kept)
   return {
     text: joinEnds(bounded, artifact),
     facts: artifact === undefined ? facts : { ...facts, artifact },
-  }
-}
-
-/** A store that is full or gone costs the rest of the output, not the call. */
-async function keep(text: string, { agent }: ToolRunContext): Promise<string | undefined> {
-  try {
-    return (await agent?.session.artifacts.put(Buffer.from(text), 'text/plain'))?.sha256
-  } catch {
-    return undefined
   }
 }

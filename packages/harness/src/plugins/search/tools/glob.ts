@@ -1,3 +1,4 @@
+import { keepArtifact } from '../../../core/session/index.ts'
 import { defineTool, ToolArgsError } from '../../../core/tools/index.ts'
 import type { ToolDefinition, ToolRunContext } from '../../../core/tools/index.ts'
 import type { Context } from '../../../kernel/index.ts'
@@ -98,15 +99,10 @@ async function list(
   }
 }
 
-/** The list is read by the model itself, so only its own calls keep one. A store that is full or gone costs the list only. */
+/** The list is read by the model itself, so only its own calls keep one. */
 async function keep(
   paths: readonly string[],
   { agent, parent }: ToolRunContext,
 ): Promise<string | undefined> {
-  if (agent === undefined || parent !== undefined) return undefined
-  try {
-    return (await agent.session.artifacts.put(Buffer.from(`${paths.join('\n')}\n`), 'text/plain')).sha256
-  } catch {
-    return undefined
-  }
+  return parent === undefined ? await keepArtifact(agent?.session, `${paths.join('\n')}\n`) : undefined
 }

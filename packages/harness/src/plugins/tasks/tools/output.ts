@@ -1,4 +1,4 @@
-import type { Agent } from '../../../core/agent/index.ts'
+import { keepArtifact } from '../../../core/session/index.ts'
 import { defineTool, keepText, ToolArgsError } from '../../../core/tools/index.ts'
 import type { ToolDefinition } from '../../../core/tools/index.ts'
 import type { TaskRegistry } from '../service.ts'
@@ -36,17 +36,8 @@ export function taskOutput(tasks: TaskRegistry, { maxOutputBytes }: TaskToolsCon
       const text = tasks.readNew(owner, id)
       const budget = { headBytes: Math.ceil(maxOutputBytes / 2), tailBytes: Math.floor(maxOutputBytes / 2) }
       const shown = keepText(text, budget)
-      const artifact = shown.omittedBytes === 0 ? undefined : await keep(owner, text)
+      const artifact = shown.omittedBytes === 0 ? undefined : await keepArtifact(owner.session, text)
       return outputText(task, { ...shown, artifact })
     },
   })
-}
-
-/** A store that is full or gone costs the rest of the output, not the call. */
-async function keep(owner: Agent, text: string): Promise<string | undefined> {
-  try {
-    return (await owner.session.artifacts.put(Buffer.from(text), 'text/plain')).sha256
-  } catch {
-    return undefined
-  }
 }

@@ -1,3 +1,4 @@
+import { keepArtifact } from '../../../core/session/index.ts'
 import { defineTool } from '../../../core/tools/index.ts'
 import type { ToolDefinition, ToolRunContext } from '../../../core/tools/index.ts'
 import { isFields } from '../../../kernel/index.ts'
@@ -61,7 +62,8 @@ export function webFetchTool(ctx: Context, config: WebFetchToolConfig): ToolDefi
     async execute({ url }, exec) {
       const result = await fetchPage(ctx, url, exec)
       const page = await pageOf(result, config.fetchMaxOutputBytes, exec.signal)
-      const artifact = page.rest === undefined ? undefined : await keep(page.rest, exec)
+      const artifact =
+        page.rest === undefined ? undefined : await keepArtifact(exec.agent?.session, page.rest)
       return {
         url: result.url,
         statusCode: result.statusCode,
@@ -85,14 +87,5 @@ async function fetchPage(ctx: Context, url: string, { signal }: ToolRunContext):
     // Whoever ended the call says why, not the provider that was in the middle of it.
     signal.throwIfAborted()
     throw error
-  }
-}
-
-/** A store that is full or gone costs the rest of the page, not the call. */
-async function keep(text: string, { agent }: ToolRunContext): Promise<string | undefined> {
-  try {
-    return (await agent?.session.artifacts.put(Buffer.from(text), 'text/plain'))?.sha256
-  } catch {
-    return undefined
   }
 }
