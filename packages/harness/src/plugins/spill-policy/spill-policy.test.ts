@@ -78,14 +78,17 @@ test('several blocks of text count as one', async () => {
   assert.match(textOf(content), /^a+\n\[… \d+ bytes.*\]\nc+$/)
 })
 
-test('read and bash bound themselves, pictures are no text, and what a program calls is its own affair', async () => {
+test('read and bash bound themselves, pictures stay beside the text, and what a program calls is its own affair', async () => {
   const { shown, run } = await setup()
   assert.equal(await shown(long, {}, 'read'), long)
   assert.equal(await shown(long, {}, 'bash'), long)
   assert.equal(await shown(long, { parent: Symbol('outer') }), long)
   const picture = { type: 'image', attachment: { sha256: 'a', mediaType: 'image/png', bytes: 1 } } as const
   const mixed = [{ type: 'text', text: long } as const, picture]
-  assert.deepEqual((await run(mixed)).content, mixed)
+  const { content } = await run(mixed)
+  assert.deepEqual([content.length, content[1]], [2, picture])
+  assert.equal(textOf(content), await shown(long))
+  assert.deepEqual((await run([picture, picture])).content, [picture, picture])
 })
 
 test('a long error is bounded like any other text, and stays an error', async () => {
