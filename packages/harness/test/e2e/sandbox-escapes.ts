@@ -180,7 +180,7 @@ const guarded: readonly Omit<Escape, 'section'>[] = [
     name: 'make settings of editors, shells and agents that are not there',
     command:
       'mkdir .idea .claude .codex .dsh; echo x > .envrc; ln -s evil .idea; rmdir .idea; echo x > .claude/settings.json; echo x > .dsh/dsh.yml',
-    holder: 'the name is taken by an empty folder, mounted read-only',
+    holder: 'the name is taken by a folder, mounted read-only',
   },
 ]
 
