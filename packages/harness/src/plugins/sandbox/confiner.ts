@@ -67,7 +67,7 @@ export class Confiner {
     if (tempFolder !== undefined) this.#makeTemp(tempFolder)
     const variables = this.#variables(policy)
     if (runner.kind === 'seatbelt') return bySeatbelt(argv, policy, variables)
-    const world = prepareWorld(policy, this.#placeholders, { ...options, variables })
+    const world = prepareWorld(policy, this.#placeholders, { ...options, variables, uid: this.#machine.uid })
     return {
       argv: bubblewrapArgv(runner.bubblewrap, world, argv),
       enforcement: world.isWhole ? 'full' : 'partial',

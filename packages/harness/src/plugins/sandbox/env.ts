@@ -39,13 +39,10 @@ function whereThere(look: () => string): string | undefined {
   }
 }
 
-/** Whose rights a process has that this one starts. */
-export function ownIds(): { readonly uid: number | undefined; readonly gids: readonly number[] } {
+/** Whose rights a process has that this one starts, besides those of its user. */
+export function ownGroups(): readonly number[] {
   const gid = process.getegid?.()
-  return {
-    uid: process.geteuid?.(),
-    gids: [...(process.getgroups?.() ?? []), ...(gid === undefined ? [] : [gid])],
-  }
+  return [...(process.getgroups?.() ?? []), ...(gid === undefined ? [] : [gid])]
 }
 
 export function isAlive(pid: number): boolean {

@@ -17,7 +17,8 @@ test('sockets that are bound to a path and stay are found, whatever the path', {
   const server = createServer()
   await new Promise<void>(resolve => server.listen(join(folder, 'link/ä socket'), resolve))
   t.after(() => server.close())
-  const mine = (): string[] => settledSockets().filter(each => each.startsWith(folder))
+  const mine = (): string[] =>
+    settledSockets({ uid: process.getuid?.() }).filter(each => each.startsWith(folder))
   assert.deepEqual(mine(), [])
   for (const seconds of [0, Date.now() / 1000 - 11, Date.now() / 1000 + 3600]) {
     fs.utimesSync(path, seconds, seconds)
@@ -38,7 +39,8 @@ test(
     await new Promise<void>(resolve => server.listen(path, resolve))
     t.after(() => server.close())
     fs.utimesSync(path, 0, 0)
-    const mine = (): string[] => settledSockets().filter(each => each.startsWith(folder))
+    const mine = (): string[] =>
+      settledSockets({ uid: process.getuid?.() }).filter(each => each.startsWith(folder))
     fs.chownSync(folder, 65534, 65534)
     assert.deepEqual(mine(), [])
     for (const [gid, mode] of [
@@ -63,8 +65,8 @@ test('names that are no paths, and paths where no socket is, count for nothing',
     ...['', '@abstract', 'relative'].map(row),
   ]
   const gone = ['file', 'gone', 'file/below'].map(name => row(join(folder, name)))
-  assert.deepEqual(settledSockets([...table, ...gone, ''].join('\n')), [])
-  assert.deepEqual(settledSockets(''), [])
+  assert.deepEqual(settledSockets({ uid: 0, table: [...table, ...gone, ''].join('\n') }), [])
+  assert.deepEqual(settledSockets({ uid: 0, table: '' }), [])
 })
 
 /** Root can, unless it is confined itself. */

@@ -14,6 +14,8 @@ const keptOfRun = ['/run/current-system', '/run/opengl-driver', '/run/wrappers']
 interface WorldOptions extends ConfineOptions {
   /** Set for what runs in it, over what it would have. */
   readonly variables?: Readonly<Record<string, string>>
+  /** Of those who run something in it. */
+  readonly uid?: number | undefined
 }
 
 export interface PreparedWorld extends World {
@@ -25,7 +27,7 @@ export interface PreparedWorld extends World {
 export function prepareWorld(
   policy: SandboxExecutionPolicy,
   placeholders: Placeholders,
-  { terminal = false, folder, variables = {} }: WorldOptions = {},
+  { terminal = false, folder, variables = {}, uid }: WorldOptions = {},
 ): PreparedWorld {
   const { network, tempFolder, unreadablePaths, readablePaths } = policy
   const temp = canonical('/tmp')
@@ -44,7 +46,7 @@ export function prepareWorld(
     ...(folder === undefined ? [] : [{ path: folder.at, kind: 'keep', from: folder.from } as const]),
   ]
   return {
-    mounts: [...mounts, ...hideSockets(policy, mounts)],
+    mounts: [...mounts, ...hideSockets(policy, mounts, uid)],
     network,
     variables: { ...variables, TMPDIR: tempFolder ?? temp },
     terminal,
@@ -56,9 +58,10 @@ export function prepareWorld(
 function hideSockets(
   { workspaceRoot, writableRoots, tempFolder }: SandboxExecutionPolicy,
   mounts: readonly Mount[],
+  uid: number | undefined,
 ): Mount[] {
   const own = [...writableRoots.filter(root => root === workspaceRoot), tempFolder ?? []].flat()
-  return settledSockets()
+  return settledSockets({ uid })
     .filter(path => isShown(path, mounts) && !own.some(folder => isWithin(folder, path)))
     .map(path => ({ path, kind: 'hide-file' }))
 }
