@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import fc from 'fast-check'
 import { persistentBash } from '@dsh/harness/plugins/persistent-bash'
 import { headless } from '@dsh/harness/presets/headless'
 import { skipWithoutBwrap } from './bwrap.ts'
@@ -292,3 +293,30 @@ test(
     rmSync(home, { recursive: true })
   },
 )
+
+test('any text reaches the shell as it is', { ...limits, skip: noProc }, async () => {
+  await using place = await openPtyPlace()
+  const folder = join(place.dir, 'bin')
+  mkdirSync(folder)
+  for (const program of ['sh', 'od', 'tr']) symlinkSync(`/usr/bin/${program}`, join(folder, program))
+  const char = fc.oneof(
+    fc.integer({ min: 1, max: 0x7f }).map(code => String.fromCharCode(code)),
+    fc.string({ unit: 'grapheme' }),
+  )
+  const text = fc.array(char, { maxLength: 200 }).map(parts => parts.join('').replaceAll('\0', ''))
+  for (const env of [process.env, { PATH: folder }]) {
+    await using world = await openPtyPlace({
+      env,
+      persistent: { timeoutMs: 20_000, maxOutputBytes: 100_000 },
+    })
+    await world.bash('true')
+    await fc.assert(
+      fc.asyncProperty(text, async given => {
+        const quoted = `'${given.replaceAll("'", String.raw`'\''`)}'`
+        const shown = await world.bash(`printf %s ${quoted} | od -An -v -tx1 | tr -d ' \\n'`)
+        assert.equal(shown, given === '' ? '(no output)' : Buffer.from(given).toString('hex'))
+      }),
+      { numRuns: 60 },
+    )
+  }
+})

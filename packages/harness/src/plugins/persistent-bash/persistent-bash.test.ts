@@ -5,7 +5,7 @@ import { bash } from '../bash/index.ts'
 import { pty } from '../pty/index.ts'
 import { subprocess } from '../subprocess/index.ts'
 import { persistentBash } from './index.ts'
-import * as texts from './texts.ts'
+import { exitedText, sectionText, timedOutText, waitingText } from './texts.ts'
 
 async function setup() {
   const { ctx } = await createHarness()
@@ -19,19 +19,19 @@ async function setup() {
 
 test('what a model is told of a bash that stays is this', () => {
   assert.equal(
-    texts.sectionText,
+    sectionText,
     'All bash calls go to one shell on a terminal. Commands must not ask for input. End servers with &. After a time-out the shell is a new one, which the result says.',
   )
   assert.equal(
-    texts.timedOutText(700),
+    timedOutText(700),
     '[timed out after 700 ms; the shell was ended, the next call gets a new one: its folder, variables and jobs are gone]',
   )
   assert.equal(
-    texts.exitedText(null, 'SIGHUP'),
+    exitedText(null, 'SIGHUP'),
     '[shell exited: signal SIGHUP; the next call gets a new one: its folder, variables and jobs are gone]',
   )
   assert.equal(
-    texts.waitingText('pty-1'),
+    waitingText('pty-1'),
     '[waiting for input; terminal_send types into pty-1, the next bash call interrupts it]',
   )
 })
