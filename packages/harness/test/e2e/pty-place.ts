@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -76,6 +77,14 @@ export async function openPtyPlace({ config = {}, env = process.env, mode, persi
     bash: async (command: string) => (await call('bash', { command })).text,
     send: async (text: string, args: Record<string, JsonValue> = {}) =>
       (await call('terminal_send', { sessionId: 'pty-1', text, ...args })).text,
+    /** Types what goes on for long, and does not wait for it. */
+    begin: async (text: string) => {
+      const send = { text, submit: true, timeoutMs: 100 }
+      assert.equal((await ctx.pty.startSend(agent, 'pty-1', send).result).wait, 'timeout')
+    },
+    /** Waits for a line of the terminal. */
+    line: (pattern: RegExp) =>
+      until(() => ctx.pty.read(agent, 'pty-1', {}).lines.some(line => pattern.test(line))),
     async [Symbol.asyncDispose]() {
       await ctx.dispose()
       rmSync(dir, { recursive: true, force: true })

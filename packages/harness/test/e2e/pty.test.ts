@@ -22,7 +22,10 @@ const kinds = [
 
 for (const { kind, skip, options } of kinds) {
   test(`a terminal tells exactly when a program waits: ${kind}`, { ...limits, skip }, async () => {
-    await using world = await openPtyPlace(options)
+    await using world = await openPtyPlace({
+      ...options,
+      config: { idleSilenceMs: 30_000, timeoutMs: 50_000 },
+    })
     const { send, call } = world
     const mode = kind === 'bare' ? 'not confined' : 'workspace-write'
     assert.match(
@@ -54,26 +57,38 @@ for (const { kind, skip, options } of kinds) {
     `programs are interrupted, stopped and continued, and see the size they are told: ${kind}`,
     { ...limits, skip },
     async () => {
-      await using world = await openPtyPlace({ ...options, config: { idleSilenceMs: 400 } })
-      const { send, call } = world
+      await using world = await openPtyPlace(options)
+      const { send, call, begin, line } = world
       await call('terminal_open', open)
       assert.equal(await send('stty size', { rows: 20, columns: 77 }), `stty size\n20 77\ndsh> ${atPrompt}`)
-      assert.equal(await send('sleep 50'), `sleep 50${at('inferred_idle; it may still be working')}`)
-      assert.match(await send('', { keys: ['C-z'] }), /Stopped +sleep 50\ndsh> \n\[exit code: 148\]/)
-      assert.equal(await send('fg'), `fg\nsleep 50${at('inferred_idle; it may still be working')}`)
-      const sigint = { sessionId: 'pty-1', signal: 'SIGINT' }
-      assert.equal((await call('terminal_signal', sigint)).text, 'SIGINT is sent')
-      assert.match(await send('tty </dev/tty; echo $-'), /\n\/dev\/tty\n[a-zA-Z]*m[a-zA-Z]*\n/)
-      assert.equal(await send('sleep 51'), `sleep 51${at('inferred_idle; it may still be working')}`)
-      assert.equal((await call('terminal_signal', { ...sigint, signal: 'SIGKILL' })).text, 'SIGKILL is sent')
-      assert.match(await send('echo $?'), /137/)
+      await begin('sleep 50')
+      await send('', { keys: ['C-z'] })
+      await line(/Stopped +sleep 50$/)
+      await begin('fg')
+      const signal = async (name: string): Promise<string> =>
+        (await call('terminal_signal', { sessionId: 'pty-1', signal: name })).text
+      assert.equal(await signal('SIGINT'), 'SIGINT is sent')
+      await send('echo "status $?"; tty </dev/tty; echo "flags $-"')
+      await line(/status 130$/)
+      await line(/\/dev\/tty$/)
+      await line(/flags \w*m\w*$/)
+      await begin('sleep 51')
+      assert.equal(await signal('SIGKILL'), 'SIGKILL is sent')
+      await send('echo "status $?"')
+      await line(/status 137$/)
       assert.equal(
-        (await call('terminal_signal', { ...sigint, signal: 'SIGKILL' })).text,
+        await signal('SIGKILL'),
         'Error: SIGKILL would go to the shell itself; close the session instead',
       )
     },
   )
 }
+
+test('silence is told to be no more than that', limits, async () => {
+  await using world = await openPtyPlace({ config: { idleSilenceMs: 300 } })
+  await world.call('terminal_open', open)
+  assert.equal(await world.send('sleep 50'), `sleep 50${at('inferred_idle; it may still be working')}`)
+})
 
 test('a prompt that belongs to an earlier command is no end of a later one', limits, async () => {
   await using world = await openPtyPlace()
@@ -108,10 +123,10 @@ test(
   'more text than a program takes holds up nobody, and is forgotten with an interrupt',
   limits,
   async () => {
-    await using world = await openPtyPlace({ config: { idleSilenceMs: 300 } })
-    const { send, call } = world
+    await using world = await openPtyPlace()
+    const { send, call, begin } = world
     await call('terminal_open', open)
-    await send('stty -echo; sleep 60')
+    await begin('stty -echo; sleep 60')
     await send(`${'echo typed\n'.repeat(20_000)}`, { submit: false })
     await call('terminal_signal', { sessionId: 'pty-1', signal: 'SIGINT' })
     await send('stty sane')
