@@ -1,6 +1,8 @@
+import { resolve } from 'node:path'
 import type { Agent } from '../../core/agent/index.ts'
 import type { Session } from '../../core/session/index.ts'
 import type { ToolEffect } from '../../core/tools/index.ts'
+import { isWithin } from '../../kernel/index.ts'
 import type { Context } from '../../kernel/index.ts'
 import type { SandboxMode, SandboxReadiness } from '../sandbox/index.ts'
 import { deedOf } from './deed.ts'
@@ -8,7 +10,7 @@ import type { Deed } from './deed.ts'
 import { judgeDeed } from './judge-deed.ts'
 import { namedHosts } from './named-hosts.ts'
 import type { RulesFileState } from './rules-file.ts'
-import { isInForce, isWithin } from './rules-in-force.ts'
+import { isInForce } from './rules-in-force.ts'
 import { sessionGrants } from './session-grants.ts'
 import { judgeAll } from './verdict.ts'
 import type { Circumstances, Judgement } from './verdict.ts'
@@ -54,7 +56,7 @@ async function circumstancesOf(deeds: readonly Deed[], around: Surroundings): Pr
     // A folder is read with all that lies in it.
     mayReachSecrets: path =>
       sandboxPolicy.readRefusal(policy, path) !== undefined ||
-      policy.unreadablePaths.some(secret => isWithin(path, secret)),
+      policy.unreadablePaths.some(secret => isWithin(resolve(path), secret)),
     isProtected: path => {
       const anywhere = {
         ...policy,
@@ -64,7 +66,7 @@ async function circumstancesOf(deeds: readonly Deed[], around: Surroundings): Pr
       } as const
       return sandboxPolicy.writeRefusal(anywhere, path) !== undefined
     },
-    isOwn: path => around.home !== undefined && isWithin(around.home, path),
+    isOwn: path => around.home !== undefined && isWithin(resolve(around.home), path),
   }
 }
 

@@ -1,14 +1,14 @@
 import { dirname, isAbsolute, resolve } from 'node:path'
+import { isWithin } from '../../kernel/index.ts'
 import { commandsOf } from '../shell-command/index.ts'
 import type { ShellProgram } from '../shell-command/index.ts'
 import type { FetchRule, WriteRule } from './events.ts'
-import { isWithin } from './rules-in-force.ts'
 
 /** Whether a rule speaks of `path`; one that asks or denies speaks of all below its path in any case. */
 export function coversPath({ effect, path: own }: WriteRule, path: string): boolean {
   if (path === own) return true
   const isFolder = own.endsWith('/') || effect !== 'allow'
-  return isFolder && isWithin(own === '/' ? own : own.replace(/\/+$/, ''), path)
+  return isFolder && isWithin(resolve(own), resolve(path))
 }
 
 /**

@@ -1,4 +1,5 @@
-import { relative, isAbsolute } from 'node:path'
+import { resolve } from 'node:path'
+import { isWithin } from '../../kernel/index.ts'
 import type { PermissionRule } from './events.ts'
 
 /** A rule and where it stands. */
@@ -8,15 +9,9 @@ export interface StoredRule {
   readonly id?: string
 }
 
-/** Whether `path` is `folder` or lies below it; both absolute. */
-export function isWithin(folder: string, path: string): boolean {
-  const way = relative(folder, path)
-  return way === '' || (way !== '..' && !way.startsWith('../') && !isAbsolute(way))
-}
-
 /** Whether a rule counts for sessions that work in `folder`. Without one only what counts everywhere does. */
 export function isInForce({ folder: own }: PermissionRule, folder: string | undefined): boolean {
-  return own === undefined || (folder !== undefined && isWithin(own, folder))
+  return own === undefined || (folder !== undefined && isWithin(resolve(own), resolve(folder)))
 }
 
 export type RulesOfKind<Kind extends PermissionRule['kind']> = StoredRule & {

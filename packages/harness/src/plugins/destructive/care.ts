@@ -9,14 +9,14 @@ import type {
   ToolExecution,
   ToolExecutionResult,
 } from '../../core/tools/index.ts'
-import { messageOf, unlessAborted } from '../../kernel/index.ts'
+import { isWithin, messageOf, unlessAborted } from '../../kernel/index.ts'
 import type { Context } from '../../kernel/index.ts'
 import type { KeptState } from '../rewind/index.ts'
 import { destructionsOf, parseShell } from '../shell-command/index.ts'
 import type { Destruction } from '../shell-command/index.ts'
 import { readRefs } from './git-refs.ts'
 import type { GitFolder } from './git-refs.ts'
-import { isWithin, stakeOf, withinWorkspace } from './stake.ts'
+import { stakeOf, withinWorkspace } from './stake.ts'
 import type { Stake } from './stake.ts'
 import {
   historyReason,

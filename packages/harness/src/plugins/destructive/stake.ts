@@ -1,5 +1,6 @@
 import { lstat, readdir, realpath, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { isWithin } from '../../kernel/index.ts'
 import type { Destruction } from '../shell-command/index.ts'
 import { gitFolderOf } from './git-refs.ts'
 import type { GitFolder } from './git-refs.ts'
@@ -116,11 +117,6 @@ async function addFiles(
 function place(built: Builder, path: string, root: string): void {
   if (isWithin(root, path) || isWithin(path, root)) built.isInside = true
   if (!isWithin(root, path)) built.outside.add(path)
-}
-
-/** Whether `path` is `folder`, or below it. */
-export function isWithin(folder: string, path: string): boolean {
-  return path === folder || path.startsWith(folder === '/' ? folder : `${folder}/`)
 }
 
 /** Links on the way are resolved, a link itself is not: it is what would go. */

@@ -1,4 +1,4 @@
-import { isWithin } from './refusal.ts'
+import { isWithin } from '../../kernel/index.ts'
 
 /** What stands at one place of the world that a confined process sees. */
 export interface Mount {

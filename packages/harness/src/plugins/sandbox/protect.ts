@@ -1,10 +1,10 @@
 import { join, resolve } from 'node:path'
+import { isWithin } from '../../kernel/index.ts'
 import { readTextNow } from './env.ts'
 import { readGitConfig } from './git-config.ts'
 import { gitFoldersOf, isFolder, isThere } from './git-folder.ts'
 import { nestedRepositories } from './nested.ts'
 import { protectedNames } from './protected.ts'
-import { isWithin } from './refusal.ts'
 
 /**
  * Paths of `root` that stay as they are, whether or not something is there: what its tools run or read their orders

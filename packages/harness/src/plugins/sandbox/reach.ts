@@ -1,12 +1,11 @@
 import { existsSync, statSync } from 'node:fs'
 import { isAbsolute, join, resolve } from 'node:path'
-import { HarnessError } from '../../kernel/index.ts'
+import { HarnessError, isWithin } from '../../kernel/index.ts'
 import { canonical } from './canonical.ts'
 import type { SandboxConfig } from './config.ts'
 import type { Machine } from './env.ts'
 import type { SandboxMode } from './events.ts'
 import { protectedIn } from './protect.ts'
-import { isWithin } from './refusal.ts'
 import { readableOfHome, secretPaths } from './secrets.ts'
 import type { SandboxBounds, SandboxExecutionPolicy } from './service.ts'
 

@@ -1,4 +1,5 @@
-import { relative, sep } from 'node:path'
+import { relative } from 'node:path'
+import { isWithin } from '../../kernel/index.ts'
 import { isProtected } from './protected.ts'
 import type { SandboxExecutionPolicy } from './service.ts'
 
@@ -54,9 +55,4 @@ function isHidden(policy: SandboxExecutionPolicy, path: string): boolean {
 /** The length of the longest of `folders` that `path` lies in; -1 for none. */
 function deepest(folders: readonly string[], path: string): number {
   return Math.max(-1, ...folders.filter(folder => isWithin(folder, path)).map(({ length }) => length))
-}
-
-/** True for `parent` itself and everything below it. Both are absolute and canonical. */
-export function isWithin(parent: string, path: string): boolean {
-  return path === parent || path.startsWith(parent.endsWith(sep) ? parent : parent + sep)
 }

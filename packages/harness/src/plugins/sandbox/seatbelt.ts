@@ -1,4 +1,4 @@
-import { isWithin } from './refusal.ts'
+import { isWithin } from '../../kernel/index.ts'
 import type { SandboxExecutionPolicy } from './service.ts'
 
 export const seatbeltProgram = '/usr/bin/sandbox-exec'

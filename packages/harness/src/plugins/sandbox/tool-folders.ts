@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
+import { isWithin } from '../../kernel/index.ts'
 import type { Environment } from './config.ts'
-import { isWithin } from './refusal.ts'
 import type { SandboxExecutionPolicy } from './service.ts'
 
 /** A folder of a person in which tools keep what they could make or fetch again. */

@@ -1,10 +1,10 @@
 import { existsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { isWithin } from '../../kernel/index.ts'
 import type { Mount, World } from './bubblewrap.ts'
 import { canonical } from './canonical.ts'
 import { firstMissing } from './placeholders.ts'
 import type { Placeholders } from './placeholders.ts'
-import { isWithin } from './refusal.ts'
 import type { ConfineOptions, SandboxExecutionPolicy } from './service.ts'
 import { settledSockets } from './sockets.ts'
 
