@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
-import { tmpdir } from 'node:os'
+import { platform, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
@@ -115,6 +115,15 @@ test('a broken file counts for nothing, says what is wrong with it, and is never
     await assert.rejects(file.add([command('a')]), { code: 'PERMISSIONS_BROKEN', message: why })
     assert.equal(fs.readFileSync(path, 'utf8'), text)
   }
+})
+
+test('a file that everybody may write counts for nothing', { skip: platform() === 'win32' }, async t => {
+  const { file, path } = setup(t)
+  await file.add([command('a')])
+  fs.chmodSync(path, 0o666)
+  assert.match((await file.read()).problems.join(), /counts for nothing: everybody may write it; mend/)
+  fs.chmodSync(path, 0o664)
+  assert.equal((await file.read()).rules.length, 1)
 })
 
 test('what is no plain file, or far too large, counts for nothing and keeps nobody waiting', async t => {

@@ -1,4 +1,5 @@
 import { readFile, stat } from 'node:fs/promises'
+import { platform } from 'node:os'
 import {
   HarnessError,
   isCount,
@@ -37,6 +38,7 @@ interface Content extends RulesFileState {
 }
 
 const formatVersion = 1
+const isWindows = platform() === 'win32'
 /** More than anybody writes by hand; each call of a tool would look through it. */
 const largestFile = 4n * 1024n * 1024n
 const none: Content = { revision: 0, rules: [], problems: [], entries: [], isSound: true }
@@ -104,7 +106,8 @@ export class RulesFile {
       const stats = await stat(this.path, { bigint: true })
       // Whoever opens a pipe waits for its other end.
       if (!stats.isFile()) return this.#broken('it is no file')
-      const { ino, size, mtimeNs, ctimeNs } = stats
+      const { ino, size, mode, mtimeNs, ctimeNs } = stats
+      if (!isWindows && (mode & 0o002n) !== 0n) return this.#broken('everybody may write it')
       if (size > largestFile) return this.#broken(`it has ${size} bytes, more than ${largestFile}`)
       const mark = `${ino} ${size} ${mtimeNs} ${ctimeNs}`
       if (this.#seen?.mark === mark) return this.#seen.content
