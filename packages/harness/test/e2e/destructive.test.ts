@@ -123,6 +123,9 @@ for (const command of [
   'bash <<E\nrm ignored\nE',
   `python3 -c "open('ignored', 'w')"`,
   'cat file | sort -o ignored',
+  "printf 'clean:\\n\\trm ignored\\n' > Makefile; make clean",
+  "echo 'rm ignored' | bash",
+  'mv {file,ignored}',
   'git archive -o ignored HEAD 2>/dev/null || : > ignored',
 ])
   test(`ignored files come back after "${command}"`, async () => {

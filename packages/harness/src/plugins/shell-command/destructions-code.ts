@@ -1,5 +1,6 @@
 import type { Loss } from './loss.ts'
 import type { ShellCommand } from './program.ts'
+import { shells } from './wrappers.ts'
 
 /** Options of interpreters behind which code stands. */
 const codeOptions: Readonly<Record<string, RegExp>> = {
@@ -24,6 +25,21 @@ const destroying = new RegExp(
     String.raw`\bsystem\b|\bexec|\bspawn|subprocess|\bpopen|${'`'}`,
   ].join('|'),
 )
+
+/** Programs that do what a file of the project says, and names under which such files remove things. */
+const runners = new Set(
+  'make gmake just task rake npm pnpm yarn bun gradle gradlew mvn mvnw ant cargo dotnet mix lein sbt bazel ninja'.split(
+    ' ',
+  ),
+)
+const cleaning = /(?:clean|purge|wipe|nuke|reset|destroy)/i
+
+/** What a deed of a project may destroy, as far as its name tells, and what a shell may that runs what is piped into it. */
+export function deedLosses({ words, isPiped }: ShellCommand, program: string): readonly Loss[] {
+  const isCleaning = runners.has(program) && words.slice(1).some(word => cleaning.test(word ?? ''))
+  const isFed = isPiped && Object.hasOwn(shells, program)
+  return isCleaning || isFed ? [{ kind: 'overwrite', paths: [undefined] }] : []
+}
 
 /** What code in the words or the input of an interpreter may destroy: nobody can tell which files. */
 export function codeLosses({ words, redirections }: ShellCommand, program: string): readonly Loss[] {

@@ -90,6 +90,8 @@ function readCopy(
   const folder = values.get('t') ?? values.get('--target-directory')
   const target = folder ?? operands.at(-1)
   const sources = folder === undefined ? operands.slice(0, -1) : operands
+  // One word may become several.
+  if (sources.length === 0 && target?.stem === '') return overwriting([target])
   if (target === undefined || sources.length === 0) return []
   const isTree =
     isDeep !== false &&

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { codeLosses } from './destructions-code.ts'
+import { codeLosses, deedLosses } from './destructions-code.ts'
 import { fileLosses, folderOf } from './destructions-files.ts'
 import { gitLosses } from './destructions-git.ts'
 import type { DestructionKind, Loss } from './loss.ts'
@@ -59,7 +59,7 @@ function ownLosses(command: ShellCommand): readonly Loss[] {
   const program = name.slice(name.lastIndexOf('/') + 1)
   if (program === '') return [{ kind: 'overwrite', paths: [undefined] }]
   if (program === 'git') return gitLosses(command)
-  return [...fileLosses(command, program), ...codeLosses(command, program)]
+  return [...fileLosses(command, program), ...codeLosses(command, program), ...deedLosses(command, program)]
 }
 
 function toDestruction(loss: Loss, { text }: ShellCommand, folders: Folders): Destruction {
