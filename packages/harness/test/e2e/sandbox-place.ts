@@ -42,23 +42,20 @@ export interface PlaceOptions {
   /** Default: who runs the tests. */
   readonly uid?: number
   readonly mode?: SandboxMode
+  /** Its servers have been there for longer than the sandbox waits before it hides their sockets. */
+  readonly hasOldServers?: boolean
 }
 
 /** A person's machine in small, outside of /tmp: a workspace with a repository, secrets, servers and a process. */
-export async function openPlace({ uid, mode = 'workspace-write' }: PlaceOptions = {}) {
+export async function openPlace({ uid, mode = 'workspace-write', hasOldServers = false }: PlaceOptions = {}) {
   const base = realpathSync(mkdtempSync('/var/tmp/dsh-escape-'))
   const mark = base.slice(base.lastIndexOf('/') + 1)
   const at = (path: string): string => join(base, path)
   cpSync(template(), base, { recursive: true })
   writeFileSync(`/tmp/${mark}-there`, 'SECRET')
   const agent = at('outside/agent.sock')
-  const doors = await openDoors([
-    at('home/.docker/run/docker.sock'),
-    agent,
-    at('outside/server.sock'),
-    at('home/server.sock'),
-    `\0${mark}`,
-  ])
+  const sockets = ['home/.docker/run/docker.sock', 'outside/server.sock', 'home/server.sock'].map(at)
+  const doors = await openDoors([...sockets, agent, `\0${mark}`], { areOld: hasOldServers })
   if (uid !== undefined) own(base, uid)
   const argvOf = asPerson(uid)
   const victim = await startVictim(argvOf)
