@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import { LocalTrust, projectParts } from '@dsh/harness/plugins/trust'
 import { CliError, exitCode, usageError } from '../errors.ts'
 import { canAsk } from '../person.ts'
@@ -14,7 +15,7 @@ export const trust: CommandBody = async (args, io) => {
   const known = new LocalTrust(io.home)
   if (action === 'ls' && folder === undefined) return await list(known, args, io)
   if (action === 'rm' && folder !== undefined && more.length === 0) {
-    const path = await workFolder(io.cwd, folder).catch(() => folder)
+    const path = await workFolder(io.cwd, folder).catch(() => resolve(io.cwd, folder))
     await known.revoke(path)
     io.out.line(`not trusted from now on: ${unbroken(path)}`)
     return exitCode.ok

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { realpath } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { dirname, isAbsolute, join } from 'node:path'
 import { HarnessError } from '../../kernel/index.ts'
 import type { Trust, TrustEntry, TrustList, TrustPart, TrustState } from './service.ts'
 import { TrustFile } from './trust-file.ts'
@@ -44,8 +44,8 @@ export class LocalTrust implements Trust {
   }
 
   async revoke(folder: string): Promise<void> {
-    // What is not there any more can be revoked all the same.
-    const path = await realpath(folder).catch(() => folder)
+    // What is not there any more can be revoked all the same, but not under a name that depends on where one stands.
+    const path = isAbsolute(folder) ? await realpath(folder).catch(() => folder) : await canonical(folder)
     await this.#file.change(entries => withEntry(entries, { path, state: 'untrusted', parts: [] }))
   }
 

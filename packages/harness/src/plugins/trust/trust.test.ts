@@ -42,6 +42,15 @@ test('a folder is undecided until a person says something, and what is below goe
   assert.equal(await known.stateOf(project), 'untrusted')
 })
 
+test('a folder that is gone is revoked by its whole name only, and what was said before still counts', async t => {
+  const { known, project, base } = setup(t)
+  await known.grant(project)
+  await known.revoke(join(base, 'gone'))
+  await assert.rejects(known.revoke('nosuch'), { code: 'TRUST_FOLDER_GONE' })
+  assert.equal(await known.stateOf(project), 'trusted')
+  assert.equal((await known.list()).problem, undefined)
+})
+
 test('another repository below a trusted folder is decided by itself', async t => {
   const { known, project } = setup(t)
   mkdirSync(join(project, '.git'))
