@@ -40,6 +40,7 @@ export function prepareWorld(
       ? { path: temp, kind: 'empty' }
       : { path: temp, kind: 'write', from: tempFolder },
     ...readablePaths.map((path): Mount => ({ path, kind: 'keep' })),
+    ...runtimeMounts(temp),
     ...policy.writableRoots.map((path): Mount => ({ path, kind: 'write' })),
     ...kept.flatMap(({ mounts: own }) => own),
     ...unreadablePaths.filter(path => existsSync(path) && !policy.writableRoots.includes(path)).map(hide),
@@ -52,6 +53,12 @@ export function prepareWorld(
     terminal,
     isWhole: kept.every(({ isWhole }) => isWhole),
   }
+}
+
+/** The program that runs this one runs programs of models too, also where the temporary folder would hide it. */
+function runtimeMounts(temp: string): Mount[] {
+  const path = canonical(process.execPath)
+  return isWithin(temp, path) ? [{ path, kind: 'keep' }] : []
 }
 
 /** Mounts over the sockets of other programs: no mount that is read-only keeps anybody from connecting. */
