@@ -4,7 +4,7 @@ import { openPlace } from './sandbox-place.ts'
 
 // Tries every way out of a shared sandbox as whoever it is started as, and prints what came of each, line by line.
 for (const { name, command } of escapes) {
-  await using place = await openPlace()
+  await using place = await openPlace({ hasOldServers: true })
   const before = place.snapshot()
   const ended = await place.shared(command)
   console.log(JSON.stringify({ name, found: await breaches(place, ended, before) }))
