@@ -39,6 +39,11 @@ function whereThere(look: () => string): string | undefined {
   }
 }
 
+/** The file of the program that runs this code. */
+export function runtimeFile(): string {
+  return process.execPath
+}
+
 /** Whose rights a process has that this one starts, besides those of its user. */
 export function ownGroups(): readonly number[] {
   const gid = process.getegid?.()

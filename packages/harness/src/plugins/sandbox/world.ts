@@ -3,6 +3,7 @@ import { dirname } from 'node:path'
 import { isWithin } from '../../kernel/index.ts'
 import type { Mount, World } from './bubblewrap.ts'
 import { canonical } from './canonical.ts'
+import { runtimeFile } from './env.ts'
 import { firstMissing } from './placeholders.ts'
 import type { Placeholders } from './placeholders.ts'
 import type { ConfineOptions, SandboxExecutionPolicy } from './service.ts'
@@ -57,7 +58,7 @@ export function prepareWorld(
 
 /** The program that runs this one runs programs of models too, also where the temporary folder would hide it. */
 function runtimeMounts(temp: string): Mount[] {
-  const path = canonical(process.execPath)
+  const path = canonical(runtimeFile())
   return isWithin(temp, path) ? [{ path, kind: 'keep' }] : []
 }
 
