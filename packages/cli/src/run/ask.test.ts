@@ -13,7 +13,7 @@ const bash: ShownQuestion = {
 const write: ShownQuestion = {
   toolName: 'write',
   arguments: { file_path: '/srv/x/a', content: 'one\ntwo' },
-  reason: '/srv/x/a is outside of the workspace /srv/work',
+  reason: '/srv/x/a is outside of the workspace /srv/shop',
   view: { card: 'diff', title: '/srv/x/a', data: { path: '/srv/x/a', content: 'one\ntwo' } },
   proposals: [
     { text: 'write /srv/x/a', rules },
@@ -77,7 +77,7 @@ test('a change of a file is shown as a whole', () => {
   │ /srv/x/a
   │ + one
   │ + two
-  /srv/x/a is outside of the workspace /srv/work
+  /srv/x/a is outside of the workspace /srv/shop
   y   once
   s   for this session: write /srv/x/a
   s2  for this session: write /srv/x/

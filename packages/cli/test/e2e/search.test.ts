@@ -25,7 +25,7 @@ async function store(home: string, count: number): Promise<void> {
   await ctx.plugin(SessionStore)
   await ctx.plugin(storeJsonl, { root: join(home, 'sessions') })
   for (let index = 1; index <= count; index++) {
-    const header = { version: 0, id: SessionId(`s${index}`), createdAt: index, cwd: '/srv/work' }
+    const header = { version: 0, id: SessionId(`s${index}`), createdAt: index, cwd: '/srv/shop' }
     await ctx.sessionPersistence.create(header)
     await ctx.sessionPersistence.append(header.id, logOf(['user/message', userFact(`task ${index}`)]))
     const log = ctx.sessionPersistence.locate(header) ?? ''

@@ -31,7 +31,7 @@ const fixes: Readonly<Record<string, (path: string) => string>> = {
   EACCES: path => `ls -l ${path}`,
 }
 
-/** `r1  allow git push …, with the network, in /srv/work`. */
+/** `r1  allow git push …, with the network, in /srv/shop`. */
 export function ruleLine(rule: PermissionRule, id: string): string {
   return unbroken(`${id.padEnd(4)} ${ruleText(rule)}`)
 }

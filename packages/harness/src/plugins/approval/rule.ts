@@ -89,7 +89,7 @@ export function subjectText(rule: PermissionRule): string {
   }
 }
 
-/** The whole rule: `allow git push …, with the network, in /srv/work`. */
+/** The whole rule: `allow git push …, with the network, in /srv/shop`. */
 export function ruleText(rule: PermissionRule): string {
   const where = rule.folder === undefined ? 'everywhere' : `in ${rule.folder}`
   return `${rule.effect} ${subjectText(rule)}, ${where}`

@@ -4,7 +4,7 @@ import type { JsonValue } from '@dsh/protocol'
 import { fromForeignInput, toForeignCall } from './tool-names.ts'
 
 const call = (name: string, args: JsonValue) => {
-  const { name: theirs, input } = toForeignCall(name, args, '/srv/work')
+  const { name: theirs, input } = toForeignCall(name, args, '/srv/shop')
   return [theirs, input]
 }
 
@@ -15,7 +15,7 @@ test('tools have the names and arguments that hook files know', () => {
   ])
   assert.deepEqual(call('write', { file_path: 'a.txt', content: 'x' }), [
     'Write',
-    { file_path: '/srv/work/a.txt', content: 'x' },
+    { file_path: '/srv/shop/a.txt', content: 'x' },
   ])
   assert.deepEqual(call('read', { file_path: '/etc/hosts', offset: 2 }), [
     'Read',
@@ -27,7 +27,7 @@ test('tools have the names and arguments that hook files know', () => {
   ])
   assert.deepEqual(call('glob', { pattern: '*', path: 'src' }), [
     'Glob',
-    { pattern: '*', path: '/srv/work/src' },
+    { pattern: '*', path: '/srv/shop/src' },
   ])
   const others = ['todo_write', 'web_fetch', 'web_search', 'mcp__memory__read', 'mine']
   assert.deepEqual(
@@ -85,7 +85,7 @@ test('arguments come back as they went, and those that a hook cannot know stay',
 })
 
 test('a matcher may mean a tool by our name too', () => {
-  const names = (name: string, args: JsonValue = {}) => toForeignCall(name, args, '/srv/work').names
+  const names = (name: string, args: JsonValue = {}) => toForeignCall(name, args, '/srv/shop').names
   assert.deepEqual(names('bash'), ['Bash', 'bash'])
   assert.deepEqual(names('edit', { edits: [{}] }), ['Edit', 'MultiEdit', 'edit'])
   assert.deepEqual(names('look'), ['look'])
