@@ -21,6 +21,11 @@ interface Call {
 }
 
 /** Sessions in folders below `parent`, with the whole plugin. */
+/** Without what a run of npm sets for its scripts. */
+const plainEnv = Object.fromEntries(
+  Object.entries(process.env).filter(([name]) => !name.toLowerCase().startsWith('npm_')),
+)
+
 async function setup({ parent = '/var/tmp' }: { readonly parent?: string } = {}) {
   const base = fs.realpathSync(fs.mkdtempSync(join(parent, 'dsh-sandbox-')))
   const dir = join(base, 'work')
@@ -44,7 +49,13 @@ async function setup({ parent = '/var/tmp' }: { readonly parent?: string } = {})
         const policy = await ctx.sandboxPolicy.resolve({ session, token })
         const confined = await ctx.sandbox.confine(['/bin/bash', '-c', command], policy, options)
         const [program, ...args] = confined.argv
-        const ended = spawnSync(program, args, { cwd: dir, encoding: 'utf8', timeout, killSignal: 'SIGKILL' })
+        const ended = spawnSync(program, args, {
+          cwd: dir,
+          env: plainEnv,
+          encoding: 'utf8',
+          timeout,
+          killSignal: 'SIGKILL',
+        })
         const { status: exitCode, signal, stdout, stderr } = ended
         const judgement = judgeConfined({ exitCode, signal, stderr, confined })
         return { exitCode, stdout, stderr, judgement: judgement?.kind, enforcement: confined.enforcement }
