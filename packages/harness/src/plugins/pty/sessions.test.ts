@@ -73,7 +73,7 @@ async function setup(mode?: SandboxMode) {
     },
   })
   const agent = async (id: string) =>
-    await ctx.agents.create({ sessionId: SessionId(id), meta: { cwd: '/work' } })
+    await ctx.agents.create({ sessionId: SessionId(id), meta: { cwd: '/srv' } })
   return {
     ctx,
     own,
@@ -103,7 +103,7 @@ test('a terminal belongs to the agent that opened it, and to no other of any nam
     status: { state: 'running' },
     notices: [],
   })
-  assert.equal(specs[0]?.cwd, '/work/sub')
+  assert.equal(specs[0]?.cwd, '/srv/sub')
   assert.deepEqual(pty.read(owner, 'pty-1', {}).lines, ['line'])
   assert.deepEqual(pty.list(other), [])
   assert.throws(() => pty.read(other, 'pty-1', {}), {

@@ -42,17 +42,17 @@ test('network, a terminal of its own and what this machine lacks are left out', 
 
 test('a place further down is mounted later, whatever order the mounts come in', () => {
   const mounts = [
-    { path: '/tmp/work/.git/hooks', kind: 'keep' },
-    { path: '/tmp/work', kind: 'write' },
+    { path: '/tmp/shop/.git/hooks', kind: 'keep' },
+    { path: '/tmp/shop', kind: 'write' },
     { path: '/run', kind: 'empty' },
-    { path: '/tmp/work/.idea', kind: 'keep' },
+    { path: '/tmp/shop/.idea', kind: 'keep' },
     { path: '/tmp', kind: 'write', from: '/home/u/.dsh/tmp/1' },
     { path: '/home/u/.netrc', kind: 'hide-file' },
   ] as const
   assert.equal(
     mountsOf(mounts),
-    '--tmpfs /run --bind /home/u/.dsh/tmp/1 /tmp --bind /tmp/work /tmp/work --ro-bind /tmp/work/.idea /tmp/work/.idea ' +
-      '--ro-bind /dev/null /home/u/.netrc --ro-bind /tmp/work/.git/hooks /tmp/work/.git/hooks',
+    '--tmpfs /run --bind /home/u/.dsh/tmp/1 /tmp --bind /tmp/shop /tmp/shop --ro-bind /tmp/shop/.idea /tmp/shop/.idea ' +
+      '--ro-bind /dev/null /home/u/.netrc --ro-bind /tmp/shop/.git/hooks /tmp/shop/.git/hooks',
   )
 })
 

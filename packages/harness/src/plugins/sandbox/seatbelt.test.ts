@@ -5,9 +5,9 @@ import { seatbeltProfile } from './seatbelt.ts'
 const policy = {
   mode: 'workspace-write',
   network: false,
-  workspaceRoot: '/Users/u/work',
-  writableRoots: ['/Users/u/work', '/Users/u/.dsh/tmp/1'],
-  protectedPaths: ['/Users/u/work/.git/hooks', '/Users/u/work/.vscode'],
+  workspaceRoot: '/Users/u/shop',
+  writableRoots: ['/Users/u/shop', '/Users/u/.dsh/tmp/1'],
+  protectedPaths: ['/Users/u/shop/.git/hooks', '/Users/u/shop/.vscode'],
   unreadablePaths: ['/Users/u/.ssh', '/Users/u/.dsh'],
   readablePaths: [],
 } as const
@@ -30,12 +30,12 @@ test('the profile writes below the roots alone, keeps protected paths, and hides
     seatbeltProfile(policy),
     `${start}(deny network*)
 (deny mach-lookup (global-name "com.apple.dnssd.service") (global-name "com.apple.mDNSResponder"))
-(allow file-write* (subpath "/Users/u/work") (subpath "/Users/u/.dsh/tmp/1"))
-(deny file-write* (subpath "/Users/u/work/.git/hooks") (subpath "/Users/u/work/.vscode"))
-(deny file-write-unlink (literal "/Users/u/work/.git"))
+(allow file-write* (subpath "/Users/u/shop") (subpath "/Users/u/.dsh/tmp/1"))
+(deny file-write* (subpath "/Users/u/shop/.git/hooks") (subpath "/Users/u/shop/.vscode"))
+(deny file-write-unlink (literal "/Users/u/shop/.git"))
 (deny file-read* file-write* network-outbound (subpath "/Users/u/.ssh"))
 (deny file-read* file-write* network-outbound (subpath "/Users/u/.dsh"))
-(allow file-read* (subpath "/Users/u/work"))
+(allow file-read* (subpath "/Users/u/shop"))
 (allow file-read* file-write* (subpath "/Users/u/.dsh/tmp/1"))
 `,
   )
