@@ -1,6 +1,5 @@
 import { realpath, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
-import { nearest } from '@dsh/harness/kernel'
 import { readRule } from '@dsh/harness/plugins/approval'
 import type { PermissionRule } from '@dsh/harness/plugins/approval'
 import { widerAccesses } from '@dsh/harness/tools'
@@ -9,6 +8,7 @@ import { CliError, usageError } from '../../errors.ts'
 import { workFolder } from '../../run/folder.ts'
 import type { Arguments, CommandBody } from '../../command.ts'
 import type { Io } from '../../io.ts'
+import { accessOf } from './access.ts'
 import { ruleLine, withRules } from './rules.ts'
 
 type Effect = PermissionRule['effect']
@@ -63,7 +63,7 @@ async function ruleOf(effect: Effect, { values, words }: Arguments, { cwd }: Io)
     effect,
     kind: 'command',
     prefix,
-    access: accessOf(access, words),
+    access: neededAccess(access, words),
     ...(exact === true && { exact }),
   }
 }
@@ -93,9 +93,7 @@ async function prefixOf(words: readonly string[], effect: Effect): Promise<reado
   throw usageError('NOT_ONE_COMMAND', `"${only}" is not the plain beginning of one command`, helpOf(effect))
 }
 
-function accessOf(access: string | boolean | undefined, words: readonly string[]): WiderAccess {
-  const known = widerAccesses.find(each => each === access)
-  if (known !== undefined) return known
+function neededAccess(access: string | boolean | undefined, words: readonly string[]): WiderAccess {
   const fix = `dsh permission allow --access ${widerAccesses.join('|')} -- ${words.join(' ')}`
   if (access === undefined)
     throw usageError(
@@ -103,11 +101,7 @@ function accessOf(access: string | boolean | undefined, words: readonly string[]
       'a rule that allows a command needs --access: in the sandbox it runs anyway',
       fix,
     )
-  throw usageError(
-    'UNKNOWN_ACCESS',
-    `there is no access "${String(access)}"${nearest(String(access), widerAccesses)}`,
-    fix,
-  )
+  return accessOf(access, fix)
 }
 
 /** Where links lead, with `/` at the end of a folder. */

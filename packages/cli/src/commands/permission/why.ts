@@ -15,6 +15,7 @@ import { findSession } from '../../sessions.ts'
 import { inert } from '../../text.ts'
 import type { Arguments, CommandBody } from '../../command.ts'
 import type { Io } from '../../io.ts'
+import { accessOf } from './access.ts'
 
 const endMs = 5000
 const help = 'dsh permission why --help'
@@ -68,14 +69,8 @@ function callOf({ values: { access }, words }: Arguments, tool: string): Call {
 
 function wantedBy(access: string | boolean | undefined): Record<string, string> {
   if (access === undefined) return {}
-  const known = widerAccesses.find(each => each === access)
-  if (known !== undefined) return { sandbox_permissions: known, justification: 'to see what becomes of it' }
-  const near = nearest(String(access), widerAccesses)
-  throw usageError(
-    'UNKNOWN_ACCESS',
-    `there is no access "${String(access)}"${near}`,
-    `--access ${widerAccesses.join('|')}`,
-  )
+  const known = accessOf(access, `--access ${widerAccesses.join('|')}`)
+  return { sandbox_permissions: known, justification: 'to see what becomes of it' }
 }
 
 function jsonOf(text: string, tool: string): JsonValue {
