@@ -105,7 +105,7 @@ export async function headless(options: HeadlessOptions): Promise<Context> {
     { plugin: budget },
     { plugin: retention },
     { plugin: strReplaceEditor },
-    { plugin: sandboxExtension },
+    { plugin: sandboxBounds },
     { plugin: codeRuntime },
     { plugin: pty },
     { plugin: persistentBash },
@@ -272,8 +272,8 @@ const retention = whenChosen(
   'retention',
   async () => (await import('../plugins/retention/index.ts')).retention,
 )
-/** Widens and narrows what the sandbox lets through; the sandbox itself is no row. */
-const sandboxExtension = whenChosen(
+/** Its row is named `sandbox`, as people look for it: the sandbox itself is none, so that no file can switch it off. */
+const sandboxBounds = whenChosen(
   'sandbox',
   async () => (await import('../plugins/sandbox/index.ts')).sandboxBounds,
 )
